@@ -111,6 +111,7 @@ pub trait Disk: Send + Sync + Debug {
 }
 
 /// An open file.
+#[expect(clippy::len_without_is_empty, reason = "a length is asked of the disk, which may fail")]
 pub trait DiskFile: Send + Sync + Debug {
     /// Where it is, or was when it was opened.
     fn path(&self) -> &Path;
