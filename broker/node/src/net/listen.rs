@@ -1,0 +1,80 @@
+//! Listeners: accept, count, and hand each connection to a task of its own.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ballast_net::{Connection, Listener};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use super::conn::{self, ConnLimits, Service};
+use super::limits::ConnectionCount;
+
+/// How long accepting rests after it failed, for instance because descriptors are used up.
+const ACCEPT_REST: Duration = Duration::from_millis(100);
+
+/// One listener with what its connections need.
+pub(crate) struct Accept<F> {
+    pub(crate) name: Arc<str>,
+    pub(crate) listener: Box<dyn Listener>,
+    pub(crate) limits: ConnLimits,
+    pub(crate) count: Arc<ConnectionCount>,
+    /// Makes the service of a new connection.
+    pub(crate) service: F,
+    /// Becomes true when the broker stops.
+    pub(crate) stop: watch::Receiver<bool>,
+}
+
+/// Accepts until `stop`, then waits until every connection has ended.
+pub(crate) async fn run<S, F>(mut accept: Accept<F>)
+where
+    S: Service + 'static,
+    F: Fn(&Connection) -> S + Send,
+{
+    let mut connections = JoinSet::new();
+    loop {
+        let mut stop = accept.stop.clone();
+        let accepted = tokio::select! {
+            biased;
+            _ = stop.wait_for(|stop| *stop) => break,
+            Some(_) = connections.join_next() => continue,
+            accepted = accept.listener.accept() => accepted,
+        };
+        match accepted {
+            Ok(connection) => spawn(&mut connections, &accept, connection),
+            Err(error) => {
+                tracing::warn!(listener = %accept.name, %error, "accepting a connection failed");
+                tokio::time::sleep(ACCEPT_REST).await;
+            }
+        }
+    }
+    drop(accept.listener);
+    while connections.join_next().await.is_some() {}
+}
+
+fn spawn<S, F>(connections: &mut JoinSet<()>, accept: &Accept<F>, connection: Connection)
+where
+    S: Service + 'static,
+    F: Fn(&Connection) -> S,
+{
+    let peer = connection.peer;
+    let Some(permit) = accept.count.admit(peer.ip()) else {
+        tracing::warn!(%peer, open = accept.count.open(), "connection refused: max.connections is reached");
+        return;
+    };
+    let service = (accept.service)(&connection);
+    let (limits, name, mut stop) = (accept.limits.clone(), Arc::clone(&accept.name), accept.stop.clone());
+    connections.spawn(async move {
+        let stopped = async move {
+            // A sender that is gone means the same as a stop.
+            let _ = stop.wait_for(|stop| *stop).await;
+        };
+        let reason = conn::serve(connection, service, limits, stopped).await;
+        if reason.is_notable() {
+            tracing::warn!(%peer, listener = %name, "connection closed: {reason}");
+        } else {
+            tracing::debug!(%peer, listener = %name, "connection closed: {reason}");
+        }
+        drop(permit);
+    });
+}

@@ -1,0 +1,8 @@
+//! Listeners and connections: bytes in, frames to the API table, answers out in order.
+//!
+//! Read next: `conn` (one connection as one task), `frame` (how bytes become frames), `limits` (what they may cost).
+
+pub(crate) mod conn;
+pub(crate) mod frame;
+pub(crate) mod limits;
+pub(crate) mod listen;
