@@ -9,6 +9,7 @@
 
 pub mod batch;
 pub mod chunk;
+pub mod frame;
 pub mod ids;
 
 pub use chunk::{Chunk, FileRange};
