@@ -1,7 +1,42 @@
 //! One partition's log, in Apache Kafka's file formats, on mapped segments.
 //!
 //! Holds for the whole crate: no runtime, no RPC, no clock (the time comes in as an argument), and `unsafe` nowhere else.
+//!
+//! ```text
+//!  start                       recovery point        published end      assigned end
+//!    |--------------------------------|------------------|- - - - - - - - - |
+//!     survives a crash of the machine   may be read        queued, may fail
+//! ```
+//!
+//! Read next: `log` (the log and its locks), `append` (how bytes get in), `read` (how they get out), `recover` (what a
+//! crash can leave behind), `disk` (where the world comes in).
 
 #![deny(unsafe_code)]
 
+pub mod append;
+pub mod config;
 pub mod disk;
+pub mod epoch;
+pub mod error;
+pub mod log;
+pub mod lookup;
+pub mod producer;
+pub mod read;
+pub mod recover;
+pub mod retain;
+pub mod sync;
+pub mod truncate;
+pub mod validate;
+
+pub use append::{Appended, Budget, Drained};
+pub use config::{CleanupPolicy, LogConfig, TopicCompression};
+pub use epoch::EpochEnd;
+pub use error::{AppendError, DiskError, LogError, ReadError, RecordError};
+pub use log::{Log, OpenFrom};
+pub use lookup::Found;
+pub use producer::{AbortedTxn, ProducerInfo};
+pub use read::Read;
+pub use recover::{Cut, CutReason, Progress, RecoveryReport};
+pub use retain::Retained;
+pub use sync::SyncPoint;
+pub use validate::{Origin, ValidBatch};

@@ -1,0 +1,63 @@
+use ballast_wire::{LeaderEpoch, Offset, ProducerEpoch, ProducerId};
+
+use crate::error::ReadError;
+use crate::log::Log;
+
+/// What a log knows about one producer (DescribeProducers).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProducerInfo {
+    /// Who.
+    pub producer_id: ProducerId,
+    /// Its epoch.
+    pub producer_epoch: ProducerEpoch,
+    /// Sequence of its last record, -1 when unknown.
+    pub last_sequence: i32,
+    /// Time of its last write in ms since 1970.
+    pub last_timestamp_ms: i64,
+    /// Epoch of the coordinator that wrote its last marker, -1 when none did.
+    pub coordinator_epoch: i32,
+    /// First offset of its open transaction, -1 when none is open.
+    pub current_txn_start: Offset,
+}
+
+/// An aborted transaction, as a fetch tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AbortedTxn {
+    /// Whose.
+    pub producer_id: ProducerId,
+    /// Offset of its first record.
+    pub first_offset: Offset,
+    /// Offset of its marker.
+    pub last_offset: Offset,
+    /// The last stable offset once this transaction was out of the way.
+    pub last_stable_offset: Offset,
+}
+
+impl Log {
+    /// Every producer that is remembered, by id.
+    #[must_use]
+    pub fn producers(&self) -> Vec<ProducerInfo> {
+        todo!()
+    }
+
+    /// Forgets producers that have been silent for `producer.id.expiration.ms`, unless a transaction of theirs is open.
+    /// Returns how many.
+    pub fn expire_producers(&self, now_ms: i64) -> usize {
+        todo!()
+    }
+
+    /// The last stable offset under this high watermark: the first offset of a transaction that is open, or whose marker
+    /// is not yet below it; otherwise the high watermark itself. Forgets what has become stable, so pass true watermarks.
+    #[must_use]
+    pub fn last_stable_offset(&self, high_watermark: Offset) -> Offset {
+        todo!()
+    }
+
+    /// The aborted transactions that touch `from` up to `bound`, in the order of their markers.
+    ///
+    /// # Errors
+    /// Reading an index failed.
+    pub fn aborted_transactions(&self, from: Offset, bound: Offset) -> Result<Vec<AbortedTxn>, ReadError> {
+        todo!()
+    }
+}
