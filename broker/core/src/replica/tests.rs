@@ -1,0 +1,166 @@
+//! The leader's machine, stepped.
+
+use super::{Effect, Input, Leader, LeaderConfig, LeaderState};
+use crate::machine::{Machine, Tick};
+
+const LAG_MAX_MS: u64 = 1000;
+
+struct Rig {
+    leader: Leader,
+    now: Tick,
+    effects: Vec<Effect>,
+}
+
+impl Rig {
+    fn step(&mut self, input: Input) -> Vec<Effect> {
+        self.effects.clear();
+        self.leader.step(self.now, input, &mut self.effects);
+        self.leader.check();
+        self.effects.clone()
+    }
+
+    fn after(&mut self, ms: u64, input: Input) -> Vec<Effect> {
+        self.now += ms;
+        self.step(input)
+    }
+}
+
+/// Broker 1 leads, its log ends at 0, all brokers are eligible with epoch 7.
+fn leader_with(replicas: &[i32], isr: &[i32], min_isr: usize, durable: bool) -> Rig {
+    let state = LeaderState { leader_epoch: 3, partition_epoch: 5, replicas: replicas.to_vec(), isr: isr.to_vec() };
+    let config = LeaderConfig { min_isr, durable, lag_max_ms: LAG_MAX_MS };
+    let mut rig = Rig { leader: Leader::new(1, state, config, 0, 0, 100), now: 100, effects: vec![] };
+    rig.step(Input::Eligible(replicas.iter().map(|id| (*id, 7)).collect()));
+    rig
+}
+
+fn appended(end: i64) -> Input {
+    Input::Appended { end }
+}
+
+fn fetched(by: i32, from: i64) -> Input {
+    Input::Fetched { by, from, broker_epoch: 7 }
+}
+
+fn proposed(isr: &[i32]) -> Effect {
+    let isr = isr.iter().map(|id| (*id, if *id == 1 { -1 } else { 7 })).collect();
+    Effect::ProposeIsr { isr, partition_epoch: 5 }
+}
+
+#[test]
+fn a_leader_alone_commits_what_it_appends() {
+    let mut rig = leader_with(&[1], &[1], 1, false);
+    assert_eq!(rig.step(appended(10)), [Effect::PublishHigh(10)]);
+    assert_eq!(rig.leader.wake_at(), None, "nobody can fall behind");
+}
+
+#[test]
+fn high_watermark_waits_for_the_slowest_in_sync_follower() {
+    let mut rig = leader_with(&[1, 2, 3], &[1, 2, 3], 1, false);
+    assert_eq!(rig.step(appended(10)), []);
+    assert_eq!(rig.step(fetched(2, 10)), [], "broker 3 has nothing yet");
+    assert_eq!(rig.step(fetched(3, 4)), [Effect::PublishHigh(4)]);
+    assert_eq!(rig.step(fetched(3, 10)), [Effect::PublishHigh(10)]);
+}
+
+#[test]
+fn with_flush_messages_1_only_synced_records_count() {
+    let mut rig = leader_with(&[1], &[1], 1, true);
+    assert_eq!(rig.step(appended(10)), []);
+    assert_eq!(rig.step(Input::Synced { end: 7 }), [Effect::PublishHigh(7)]);
+    assert_eq!(rig.step(Input::Synced { end: 12 }), [Effect::PublishHigh(10)], "never beyond the end");
+}
+
+#[test]
+fn high_watermark_stands_still_below_min_isr() {
+    let mut rig = leader_with(&[1, 2, 3], &[1], 2, false);
+    assert!(rig.leader.is_under_min_isr());
+    assert_eq!(rig.step(appended(10)), []);
+    assert_eq!(rig.step(fetched(2, 10)), [proposed(&[1, 2])]);
+    let committed = Input::IsrCommitted { isr: vec![1, 2], partition_epoch: 6 };
+    assert_eq!(rig.step(committed), [Effect::PublishHigh(10)]);
+}
+
+#[test]
+fn a_topic_with_fewer_replicas_than_min_isr_asks_for_all_of_them() {
+    let mut rig = leader_with(&[1], &[1], 2, false);
+    assert!(!rig.leader.is_under_min_isr());
+    assert_eq!(rig.step(appended(3)), [Effect::PublishHigh(3)]);
+}
+
+#[test]
+fn a_follower_proposed_for_the_isr_holds_the_watermark_before_it_is_committed() {
+    let mut rig = leader_with(&[1, 2], &[1], 1, false);
+    assert_eq!(rig.step(appended(10)), [Effect::PublishHigh(10)]);
+    assert_eq!(rig.step(fetched(2, 10)), [proposed(&[1, 2])]);
+    assert_eq!(rig.step(appended(20)), [], "2 may be in the committed ISR already");
+    assert_eq!(rig.step(fetched(2, 20)), [Effect::PublishHigh(20)]);
+}
+
+#[test]
+fn only_one_change_of_the_isr_is_in_flight() {
+    let mut rig = leader_with(&[1, 2, 3], &[1], 1, false);
+    assert_eq!(rig.step(fetched(2, 0)), [proposed(&[1, 2])]);
+    assert_eq!(rig.step(fetched(3, 0)), []);
+    rig.step(Input::IsrRefused);
+    assert_eq!(rig.step(fetched(3, 0)), [proposed(&[1, 3])]);
+}
+
+#[test]
+fn a_follower_without_progress_leaves_after_the_lag_limit() {
+    let mut rig = leader_with(&[1, 2], &[1, 2], 1, false);
+    rig.step(appended(10));
+    assert_eq!(rig.after(LAG_MAX_MS / 2, Input::Timer), [], "half the limit is not the limit");
+    assert_eq!(rig.after(LAG_MAX_MS, Input::Timer), [proposed(&[1])]);
+    assert_eq!(rig.step(Input::IsrRefused), [], "without its vote nothing is committed");
+}
+
+#[test]
+fn an_idle_follower_that_has_everything_stays() {
+    let mut rig = leader_with(&[1, 2], &[1, 2], 1, false);
+    rig.step(appended(10));
+    rig.step(fetched(2, 10));
+    assert_eq!(rig.after(10 * LAG_MAX_MS, Input::Timer), [], "its end is the leader's end");
+}
+
+#[test]
+fn a_follower_one_fetch_behind_under_steady_load_stays() {
+    let mut rig = leader_with(&[1, 2], &[1, 2], 1, false);
+    for round in 1..=20 {
+        rig.step(appended(round * 10));
+        let _ = rig.after(LAG_MAX_MS / 4, fetched(2, (round - 1) * 10));
+        let proposals = rig.step(Input::Timer);
+        assert_eq!(proposals, [], "round {round}");
+    }
+}
+
+#[test]
+fn a_fenced_or_reborn_follower_does_not_join() {
+    let mut rig = leader_with(&[1, 2], &[1], 1, false);
+    rig.step(appended(10));
+    let other_life = Input::Fetched { by: 2, from: 10, broker_epoch: 6 };
+    assert_eq!(rig.step(other_life), [], "KIP-903: the epoch it fetches with is not the registered one");
+    rig.step(Input::Eligible([(1, 7)].into()));
+    assert_eq!(rig.step(fetched(2, 10)), [], "it is fenced");
+}
+
+#[test]
+fn a_follower_that_lacks_what_the_leader_was_elected_with_does_not_join() {
+    let state = LeaderState { leader_epoch: 3, partition_epoch: 5, replicas: vec![1, 2], isr: vec![1] };
+    let config = LeaderConfig { min_isr: 1, durable: false, lag_max_ms: LAG_MAX_MS };
+    let mut rig = Rig { leader: Leader::new(1, state, config, 100, 40, 0), now: 0, effects: vec![] };
+    assert!(!rig.leader.knows_the_end());
+    rig.step(Input::Eligible([(1, 7), (2, 7)].into()));
+    assert!(rig.leader.knows_the_end(), "alone in its ISR it commits its own log");
+    assert_eq!(rig.step(fetched(2, 60)), []);
+    assert_eq!(rig.step(fetched(2, 100)), [proposed(&[1, 2])]);
+}
+
+#[test]
+fn an_older_isr_does_not_replace_a_newer_one() {
+    let mut rig = leader_with(&[1, 2], &[1, 2], 1, false);
+    rig.step(Input::IsrCommitted { isr: vec![1], partition_epoch: 5 });
+    assert_eq!(rig.leader.isr(), [1, 2]);
+    rig.step(Input::IsrCommitted { isr: vec![1], partition_epoch: 6 });
+    assert_eq!(rig.leader.isr(), [1]);
+}
