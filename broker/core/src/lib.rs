@@ -2,8 +2,14 @@
 //!
 //! Holds for the whole crate: no runtime, no files, no clock, no wire schema. Time and input come in, effects go out.
 //! Machines do not import each other (they meet in `ballast-broker`); all may read the metadata `image`.
+//!
+//! Read next: `machine` (the contract), `image` (what a cluster is), `controller` (who changes it), `settings`.
 
 #![forbid(unsafe_code)]
 
+pub mod controller;
+pub mod endpoint;
+pub mod image;
 pub mod machine;
-pub mod replica;
+pub mod registration;
+pub mod settings;
