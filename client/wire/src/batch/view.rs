@@ -18,18 +18,18 @@ pub const HEADER_BYTES: usize = 61;
 /// Bytes up to and including `batch_length`, which that field does not count.
 pub const LOG_OVERHEAD_BYTES: usize = 12;
 
-const BATCH_LENGTH_AT: usize = 8;
-const LEADER_EPOCH_AT: usize = 12;
-const MAGIC_AT: usize = 16;
-const CRC_AT: usize = 17;
-const ATTRIBUTES_AT: usize = 21;
-const LAST_OFFSET_DELTA_AT: usize = 23;
-const BASE_TIMESTAMP_AT: usize = 27;
-const MAX_TIMESTAMP_AT: usize = 35;
-const PRODUCER_ID_AT: usize = 43;
-const PRODUCER_EPOCH_AT: usize = 51;
-const BASE_SEQUENCE_AT: usize = 53;
-const RECORDS_COUNT_AT: usize = 57;
+pub(super) const BATCH_LENGTH_AT: usize = 8;
+pub(super) const LEADER_EPOCH_AT: usize = 12;
+pub(super) const MAGIC_AT: usize = 16;
+pub(super) const CRC_AT: usize = 17;
+pub(super) const ATTRIBUTES_AT: usize = 21;
+pub(super) const LAST_OFFSET_DELTA_AT: usize = 23;
+pub(super) const BASE_TIMESTAMP_AT: usize = 27;
+pub(super) const MAX_TIMESTAMP_AT: usize = 35;
+pub(super) const PRODUCER_ID_AT: usize = 43;
+pub(super) const PRODUCER_EPOCH_AT: usize = 51;
+pub(super) const BASE_SEQUENCE_AT: usize = 53;
+pub(super) const RECORDS_COUNT_AT: usize = 57;
 
 /// Why bytes are not a record batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -322,6 +322,14 @@ impl std::fmt::Debug for BatchView<'_> {
 #[must_use]
 pub fn checksum_of(batch: &[u8]) -> u32 {
     crc_fast::crc32_iscsi(&batch[ATTRIBUTES_AT..])
+}
+
+/// CRC-32C of a batch whose header and body lie apart.
+pub(super) fn checksum_of_parts(header: &[u8; HEADER_BYTES], body: &[u8]) -> u32 {
+    let mut digest = crc_fast::Digest::new(crc_fast::CrcAlgorithm::Crc32Iscsi);
+    digest.update(&header[ATTRIBUTES_AT..]);
+    digest.update(body);
+    digest.finalize() as u32
 }
 
 /// Writes what a leader assigns: base offset and leader epoch. The checksum stays valid.

@@ -23,6 +23,7 @@ pub use header::{RequestHeader, encode_response_header, parse_response_header};
 pub use key::ApiKey;
 pub use reader::{ROWS_MAX, Reader};
 pub use writer::Writer;
+pub(crate) use writer::put_varlong;
 
 /// How strings, bytes and arrays announce their length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

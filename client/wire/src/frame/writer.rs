@@ -207,7 +207,7 @@ fn clipped(text: &str) -> &str {
 }
 
 /// Appends an unsigned varint.
-pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
+fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;
