@@ -1,1 +1,36 @@
-//! Placeholder.
+//! A Kafka client, in two halves.
+//!
+//! The lower half reaches brokers: `connection` (one socket), `negotiate` (versions), `cluster` (who leads what, and
+//! retries), `admin` (topics, configs, quorum, offsets). The upper half moves records: `producer` and `consumer`.
+//!
+//! Holds for the whole crate: connections, wall time and randomness come in through [`World`], so that a simulation can
+//! bring its own; timers are tokio's. A size or count that a broker sends never sizes memory.
+//!
+//! Read next: `cluster`, then `producer` or `consumer`.
+
+#![forbid(unsafe_code)]
+
+mod cluster;
+mod code;
+mod config;
+mod connection;
+mod error;
+#[cfg(test)]
+mod fake;
+mod frame;
+mod metadata;
+mod negotiate;
+mod properties;
+mod retry;
+mod world;
+
+pub use cluster::{Cluster, Lane, Target};
+pub use code::ErrorCode;
+pub use config::{ClientConfig, parse};
+pub use connection::{Connection, ConnectionOptions, Pending, RawRequest};
+pub use error::ClientError;
+pub use metadata::{Broker, Metadata, PartitionMetadata, TopicMetadata};
+pub use negotiate::ApiVersions;
+pub use properties::parse_properties;
+pub use retry::Retry;
+pub use world::World;
