@@ -10,6 +10,7 @@
 pub mod batch;
 pub mod chunk;
 pub mod frame;
+pub mod hash;
 pub mod ids;
 
 pub use chunk::{Chunk, FileRange};
