@@ -20,6 +20,8 @@ pub mod epoch;
 pub mod error;
 pub mod log;
 pub mod lookup;
+#[cfg(target_os = "linux")]
+mod map;
 pub mod producer;
 pub mod read;
 pub mod recover;

@@ -12,6 +12,24 @@
 //!      change: nobody rewrites or shortens a range that a view may hold (see `is_viewed`).
 //!   5. Descriptors and maps are the implementation's business: a `DiskFile` may be closed and opened again behind the
 //!      caller's back, but never with unsynced writes, because an error is reported only to descriptors that were open.
+//!      It is found again by its path: after a file, or a folder above it, got another name, open it anew. One that is
+//!      not the same file any more answers `NotFound`, never another file's bytes. (What was `ActiveLog` all along is
+//!      never closed.)
+//!
+//! Read next: `real` (Linux), `portable` (std's calls only), `scarce` (who gives up a descriptor or map).
+
+#[cfg(target_os = "linux")]
+mod os;
+mod pool;
+mod portable;
+#[cfg(target_os = "linux")]
+mod real;
+#[cfg(target_os = "linux")]
+mod real_file;
+#[cfg(target_os = "linux")]
+mod scarce;
+#[cfg(test)]
+mod tests;
 
 use std::fmt::Debug;
 use std::io::{self, IoSlice};
@@ -20,6 +38,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ballast_wire::Chunk;
+
+pub use portable::PortableDisk;
+#[cfg(target_os = "linux")]
+pub use real::{DiskOptions, RealDisk};
+#[cfg(target_os = "linux")]
+pub use scarce::{DiskLimits, held, set_limits};
 
 /// What a file is for. Decides whether its descriptor is kept and how its map is advised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,6 +92,9 @@ pub struct Space {
     /// What an unprivileged process may still use.
     pub available_bytes: u64,
 }
+
+/// How much [`DiskFile::warm`] reads at once; it lies on the stack.
+const WARM_STEP_BYTES: u64 = 16 << 10;
 
 /// Work for the disk's own threads.
 pub type Job = Box<dyn FnOnce() + Send>;
@@ -130,6 +157,21 @@ pub trait DiskFile: Send + Sync + Debug {
 
     /// Is the range in memory, so that reading it stalls nobody? A guess is allowed.
     fn is_resident(&self, range: Range<u64>) -> bool;
+
+    /// Brings the range into memory and waits for that: work for [`Disk::spawn`], before a cold range is sent.
+    ///
+    /// # Errors
+    /// As [`DiskFile::read_at`].
+    fn warm(&self, range: Range<u64>) -> io::Result<()> {
+        let mut scratch = [0; WARM_STEP_BYTES as usize];
+        let mut position = range.start;
+        while position < range.end {
+            let step = (range.end - position).min(WARM_STEP_BYTES);
+            self.read_at(position, &mut scratch[..step as usize])?;
+            position += step;
+        }
+        Ok(())
+    }
 
     /// Does anybody still hold a [`Chunk`] of this file?
     fn is_viewed(&self) -> bool;

@@ -1,0 +1,98 @@
+//! The real disk, on Linux.
+//!
+//! Names are plain calls of std; what is worth reading is in `real_file` (bytes) and `pool` (threads). An ephemeral disk
+//! neither syncs nor reserves: its data goes with its owner.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::pool::Pool;
+use super::real_file::{Abilities, RealFile};
+use super::{DirEntry, Disk, DiskFile, FileKind, Job, OpenMode, Space, portable};
+
+/// How a [`RealDisk`] behaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DiskOptions {
+    /// Do syncs mean something?
+    pub durable: bool,
+    /// Is room reserved ahead where the log asks for it?
+    pub reserve: bool,
+    /// Threads at most: they sync, and read what is cold.
+    pub io_threads: usize,
+}
+
+impl Default for DiskOptions {
+    fn default() -> DiskOptions {
+        DiskOptions { durable: true, reserve: true, io_threads: 4 }
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct RealDisk {
+    abilities: Abilities,
+    pool: Pool,
+}
+
+impl RealDisk {
+    /// A disk. Its threads start when there is work for them and are joined when the last handle is dropped.
+    #[must_use]
+    pub fn new(options: DiskOptions) -> Arc<RealDisk> {
+        let abilities = Abilities { durable: options.durable, reserves: options.reserve };
+        Arc::new(RealDisk { abilities, pool: Pool::new(options.io_threads) })
+    }
+
+    /// A disk whose data need not outlive the process: no sync, no reservation, one thread.
+    #[must_use]
+    pub fn ephemeral() -> Arc<RealDisk> {
+        RealDisk::new(DiskOptions { durable: false, reserve: false, io_threads: 1 })
+    }
+}
+
+impl Disk for RealDisk {
+    fn open(&self, path: &Path, mode: OpenMode, kind: FileKind) -> io::Result<Arc<dyn DiskFile>> {
+        Ok(RealFile::open(path, mode, kind, self.abilities)?)
+    }
+
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        std::fs::create_dir_all(path)
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<DirEntry>> {
+        portable::list(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        std::fs::rename(from, to)
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        std::fs::remove_file(path)
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        std::fs::remove_dir_all(path)
+    }
+
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        if self.abilities.durable { File::open(path)?.sync_all() } else { Ok(()) }
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>> {
+        portable::lock(path)
+    }
+
+    fn space(&self, path: &Path) -> io::Result<Space> {
+        portable::space(path)
+    }
+
+    fn spawn(&self, job: Job) {
+        self.pool.spawn(job);
+    }
+
+    fn is_durable(&self) -> bool {
+        self.abilities.durable
+    }
+}
