@@ -12,4 +12,5 @@ pub mod endpoint;
 pub mod image;
 pub mod machine;
 pub mod registration;
+pub mod replica;
 pub mod settings;

@@ -16,7 +16,7 @@ pub enum SettingError {
         nearest: Option<&'static str>,
     },
     /// The text is no value of the type.
-    #[error("Invalid value {value} for configuration {name}: Not a {} value", kind.name())]
+    #[error("Invalid value {value} for configuration {name}: {}", not_a(*kind))]
     NotA {
         /// The setting.
         name: String,
@@ -26,7 +26,7 @@ pub enum SettingError {
         kind: Kind,
     },
     /// The value is outside the range.
-    #[error("Invalid value {value} for configuration {name}: Value must be in {valid}")]
+    #[error("Invalid value {value} for configuration {name}: {}", out_of_range(*valid, value))]
     OutOfRange {
         /// The setting.
         name: String,
@@ -42,4 +42,39 @@ pub enum SettingError {
 
 fn hint(nearest: &Option<&'static str>) -> String {
     nearest.map(|name| format!(" (did you mean {name}?)")).unwrap_or_default()
+}
+
+fn not_a(kind: Kind) -> String {
+    match kind {
+        Kind::Boolean => "Expected value to be either true or false".to_owned(),
+        Kind::Int | Kind::Short | Kind::Long | Kind::Double => {
+            format!("Not a number of type {}", kind.name().to_uppercase())
+        }
+        Kind::String | Kind::List | Kind::Class | Kind::Password => format!("Not a {}", kind.name()),
+    }
+}
+
+fn out_of_range(valid: Valid, value: &str) -> String {
+    let below = |min: f64| value.trim().parse::<f64>().is_ok_and(|value| value < min);
+    match valid {
+        Valid::Range(min, max) | Valid::RangeOr(min, max, _) => {
+            if below(min as f64) {
+                format!("Value must be at least {min}")
+            } else {
+                format!("Value must be no more than {max}")
+            }
+        }
+        Valid::Fraction(min, max) => {
+            if below(min) {
+                format!("Value must be at least {min}")
+            } else {
+                format!("Value must be no more than {max}")
+            }
+        }
+        Valid::OneOf(words) | Valid::OneOfIgnoreCase(words) => format!("String must be one of: {}", words.join(", ")),
+        Valid::ListOf(words) => format!("each value must be one of: {}, and stand there once", words.join(", ")),
+        Valid::ThrottledReplicas => format!("expected {valid}, or *"),
+        Valid::NonEmpty => "String must be non-empty".to_owned(),
+        Valid::Any => "not allowed".to_owned(),
+    }
 }

@@ -9,11 +9,19 @@
 //! Read next: setting.rs (what a setting is), the tables, resolve.rs (which value is in force).
 
 mod error;
+mod nearest;
 mod row;
 mod setting;
 mod statics;
+mod table;
+mod value;
 
 pub use error::SettingError;
 pub use row::{Row, Source, Synonym};
 pub use setting::{Kind, Scope, Setting, SynonymOf, Use, Valid};
 pub use statics::Statics;
+pub use table::{
+    broker_setting, broker_settings, group_setting, group_settings, nearest_broker_setting, nearest_group_setting,
+    nearest_topic_setting, topic_setting, topic_settings,
+};
+pub use value::Value;

@@ -72,6 +72,8 @@ pub enum Valid {
     Fraction(f64, f64),
     /// One of these words.
     OneOf(&'static [&'static str]),
+    /// One of these words, in any case.
+    OneOfIgnoreCase(&'static [&'static str]),
     /// A list of these words, each at most once.
     ListOf(&'static [&'static str]),
     /// A list of `partition:broker` pairs, or `*`.
@@ -130,6 +132,8 @@ pub struct Setting {
     pub used: Use,
     /// Broker settings it falls back to, in order.
     pub synonyms: &'static [SynonymOf],
+    /// Kafka's own internals: accepted, but not listed.
+    pub hidden: bool,
     /// What it does, for operators.
     pub doc: &'static str,
 }
@@ -145,12 +149,26 @@ impl Setting {
             scope: Scope::Static,
             used: Use::Known,
             synonyms: &[],
+            hidden: false,
             doc: "",
         }
     }
 
     pub(super) const fn valid(mut self, valid: Valid) -> Setting {
         self.valid = valid;
+        self
+    }
+
+    pub(super) const fn at_least(self, min: i64) -> Setting {
+        self.valid(Valid::Range(min, i64::MAX))
+    }
+
+    pub(super) const fn between(self, min: i64, max: i64) -> Setting {
+        self.valid(Valid::Range(min, max))
+    }
+
+    pub(super) const fn hidden(mut self) -> Setting {
+        self.hidden = true;
         self
     }
 
@@ -186,7 +204,9 @@ impl fmt::Display for Valid {
             Valid::Range(min, max) => write!(f, "[{min},...,{max}]"),
             Valid::RangeOr(min, max, or) => write!(f, "[{min},...,{max}] or {or}"),
             Valid::Fraction(min, max) => write!(f, "[{min},...,{max}]"),
-            Valid::OneOf(words) | Valid::ListOf(words) => write!(f, "[{}]", words.join(", ")),
+            Valid::OneOf(words) | Valid::OneOfIgnoreCase(words) | Valid::ListOf(words) => {
+                write!(f, "[{}]", words.join(", "))
+            }
             Valid::ThrottledReplicas => f.write_str("[partitionId]:[brokerId],[partitionId]:[brokerId],..."),
             Valid::NonEmpty => f.write_str("non-empty string"),
         }
