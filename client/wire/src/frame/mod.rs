@@ -15,12 +15,14 @@
 mod error;
 mod header;
 mod key;
+mod pieces;
 mod reader;
 mod writer;
 
 pub use error::WireError;
 pub use header::{RequestHeader, encode_response_header, parse_response_header};
 pub use key::ApiKey;
+pub use pieces::Pieces;
 pub use reader::{ROWS_MAX, Reader};
 pub use writer::Writer;
 pub(crate) use writer::put_varlong;
