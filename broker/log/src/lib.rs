@@ -15,6 +15,7 @@
 
 pub mod append;
 pub mod config;
+pub mod dirs;
 pub mod disk;
 pub mod epoch;
 pub mod error;

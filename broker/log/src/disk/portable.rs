@@ -179,11 +179,20 @@ pub(super) fn list(path: &Path) -> io::Result<Vec<DirEntry>> {
 
 /// Locks a file, which is made if missing, until the value is dropped or the process ends.
 pub(super) fn lock(path: &Path) -> io::Result<Box<dyn Send + Sync>> {
-    let file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
-    match file.try_lock() {
-        Ok(()) => Ok(Box::new(file)),
-        Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
-        Err(TryLockError::Error(error)) => Err(error),
+    loop {
+        let file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::WouldBlock.into()),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        // Its last holder may have removed it after we opened it: a lock on a file without a name keeps nobody out.
+        match std::fs::metadata(path) {
+            Ok(named) if named.ino() == file.metadata()?.ino() => return Ok(Box::new(file)),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
     }
 }
 
