@@ -23,6 +23,10 @@ impl ErrorCode {
     pub const REQUEST_TIMED_OUT: ErrorCode = ErrorCode(7);
     /// The batch is larger than the topic allows.
     pub const MESSAGE_TOO_LARGE: ErrorCode = ErrorCode(10);
+    /// The broker lost touch with another one.
+    pub const NETWORK_EXCEPTION: ErrorCode = ErrorCode(13);
+    /// The batch is larger than a segment.
+    pub const RECORD_LIST_TOO_LARGE: ErrorCode = ErrorCode(18);
     /// Written by the leader, but not by enough replicas in time.
     pub const NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode = ErrorCode(20);
     /// The broker does not speak this version of the request.
@@ -35,6 +39,10 @@ impl ErrorCode {
     pub const OUT_OF_ORDER_SEQUENCE_NUMBER: ErrorCode = ErrorCode(45);
     /// The batch was written before.
     pub const DUPLICATE_SEQUENCE_NUMBER: ErrorCode = ErrorCode(46);
+    /// A newer life of the producer has written.
+    pub const INVALID_PRODUCER_EPOCH: ErrorCode = ErrorCode(47);
+    /// A disk of the broker failed.
+    pub const KAFKA_STORAGE_ERROR: ErrorCode = ErrorCode(56);
     /// The broker has forgotten the producer.
     pub const UNKNOWN_PRODUCER_ID: ErrorCode = ErrorCode(59);
     /// The broker has forgotten the fetch session.

@@ -10,6 +10,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod admin;
 mod cluster;
 mod code;
 mod config;
@@ -20,10 +21,12 @@ mod fake;
 mod frame;
 mod metadata;
 mod negotiate;
+pub mod producer;
 mod properties;
 mod retry;
 mod world;
 
+pub use admin::Admin;
 pub use cluster::{Cluster, Lane, Target};
 pub use code::ErrorCode;
 pub use config::{ClientConfig, parse};

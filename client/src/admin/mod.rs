@@ -1,0 +1,65 @@
+//! Administration: topics, configs, offsets, the cluster itself. Every call is tried again until `default.api.timeout.ms`.
+//!
+//! Answers come as plain structs of ours: whoever prints them need not know the protocol's own.
+//!
+//! Read next: `topics`, `configs`, `offsets`, `brokers`.
+
+mod brokers;
+mod configs;
+mod offsets;
+mod topics;
+
+pub use brokers::{BrokerDescription, ClusterDescription, LogDir, LogDirPartition, Quorum, QuorumNode, QuorumReplica};
+pub use configs::{ConfigEntry, ConfigResource, ConfigSource};
+pub use offsets::{EpochEnd, ListedOffset, OffsetSpec};
+pub use topics::{CreatedTopic, NewTopic};
+
+use kafka_protocol::messages::TopicName;
+use kafka_protocol::protocol::StrBytes;
+
+use crate::cluster::Cluster;
+use crate::{ClientError, ErrorCode};
+
+/// The administrator's view of a cluster.
+#[derive(Clone)]
+pub struct Admin {
+    cluster: Cluster,
+}
+
+impl Admin {
+    /// Administers `cluster`, over its connections.
+    #[must_use]
+    pub fn new(cluster: Cluster) -> Admin {
+        Admin { cluster }
+    }
+
+    fn timeout_ms(&self) -> i32 {
+        i32::try_from(self.cluster.config().request_timeout.as_millis()).unwrap_or(i32::MAX)
+    }
+}
+
+fn text(value: &str) -> StrBytes {
+    StrBytes::from_string(value.to_owned())
+}
+
+fn topic_name(name: &str) -> TopicName {
+    TopicName(text(name))
+}
+
+/// `Ok` for code 0, else a refusal of `what` in the broker's own words.
+fn outcome(what: impl Into<String>, code: i16, message: Option<&StrBytes>) -> Result<(), ClientError> {
+    ErrorCode(code).ok().map_err(|code| ClientError::Refused {
+        what: what.into(),
+        code,
+        message: message.map(ToString::to_string),
+    })
+}
+
+/// The only row of an answer that was asked about one thing.
+fn only<T>(rows: impl IntoIterator<Item = T>, what: &str) -> Result<T, ClientError> {
+    rows.into_iter().next().ok_or_else(|| ClientError::BadAnswer {
+        address: "the broker".to_owned(),
+        what: what.to_owned(),
+        reason: "it has no row for what was asked".to_owned(),
+    })
+}
