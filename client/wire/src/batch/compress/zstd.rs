@@ -23,7 +23,8 @@ pub(super) fn decompress(body: &[u8], limit_bytes: usize) -> Result<Vec<u8>, Fai
             Ok(_) => return Err(Failure::TooLarge),
             Err(code) if !is_too_small(code) => return Err(Failure::Bad),
             Err(_) if room >= limit_bytes => return Err(Failure::TooLarge),
-            Err(_) => room = room.saturating_mul(GROWTH).min(limit_bytes),
+            // A frame may claim to be empty and not be.
+            Err(_) => room = room.saturating_mul(GROWTH).max(STEP_BYTES).min(limit_bytes),
         }
     }
 }
@@ -70,6 +71,12 @@ mod tests {
         let mut encoder = zstd::stream::Encoder::new(Vec::new(), 22).unwrap();
         encoder.write_all(b"few bytes, window of 128 MiB").unwrap();
         assert_eq!(decompress(&encoder.finish().unwrap(), 100).unwrap(), b"few bytes, window of 128 MiB");
+    }
+
+    #[test]
+    fn a_frame_that_claims_to_be_empty_and_is_not_is_refused() {
+        let body = [0x28, 0xb5, 0x2f, 0xfd, 0x20, 0x00, 0x09, 0x00, 0x00, b'A'];
+        assert_eq!(decompress(&body, 1 << 20), Err(Failure::Bad));
     }
 
     #[test]
