@@ -18,8 +18,22 @@
 //!
 //! Read next: request.rs (what can be asked), turn.rs (proposals and parked answers), then one file per subject.
 
+mod active;
+mod admin;
+mod brokers;
+mod change;
+mod configs;
+mod create;
+mod delete;
+mod draft;
+mod elect;
 mod error;
+mod isr;
+mod names;
+mod placement;
 mod request;
+mod sessions;
+mod turn;
 
 pub use error::{AlterPartitionError, BrokerError, ConfigError, ElectionError, Refusal, TopicError};
 pub use request::{
@@ -28,9 +42,14 @@ pub use request::{
     Response, TopicRef,
 };
 
-use ballast_wire::BrokerId;
+use std::fmt;
 
-use crate::image::{Image, Record};
+use ballast_wire::{BrokerId, Uuid};
+
+use self::active::Active;
+use crate::image::{ConfigResource, EPOCH_IS_INDEX, FEATURE_ELR, Image, Record};
+use crate::machine::{Machine, Tick};
+use crate::settings::{BrokerSettings, Layers, SettingError, Statics};
 
 /// Names a parked request; chosen by the driver.
 pub type RequestId = u64;
@@ -96,7 +115,173 @@ pub struct Config {
     /// The node's id.
     pub node: BrokerId,
     /// Static settings of the node (server.properties, environment and flags, merged).
-    pub statics: crate::settings::Statics,
+    pub statics: Statics,
     /// Feature levels that a new cluster begins with.
     pub bootstrap_features: Vec<(String, i16)>,
 }
+
+/// Requests that may wait while a controller becomes active.
+const QUEUE_MAX: usize = 1_024;
+
+/// The controller of one node: passive, until the node leads the quorum.
+pub struct Controller {
+    config: Config,
+    settings: BrokerSettings,
+    entropy: Entropy,
+    next_proposal: ProposalId,
+    role: Role,
+}
+
+enum Role {
+    /// Another node decides.
+    Passive,
+    /// The record that makes it active is on its way; requests wait.
+    Activating { proposal: ProposalId, queue: Vec<(RequestId, Request)> },
+    /// It decides.
+    Active(Box<Active>),
+}
+
+impl Controller {
+    /// A controller that is not active.
+    ///
+    /// # Errors
+    /// Static settings that contradict each other.
+    pub fn new(config: Config, entropy: Entropy) -> Result<Controller, SettingError> {
+        let layers = Layers { broker: None, cluster: None, statics: &config.statics };
+        let settings = BrokerSettings::resolve(&layers)?;
+        Ok(Controller { config, settings, entropy, next_proposal: 0, role: Role::Passive })
+    }
+
+    /// The controller epoch, while it is active.
+    #[must_use]
+    pub fn epoch(&self) -> Option<u64> {
+        match &self.role {
+            Role::Active(active) => Some(active.epoch()),
+            Role::Passive | Role::Activating { .. } => None,
+        }
+    }
+
+    fn lead(&mut self, image: &Image, out: &mut Vec<Effect>) {
+        self.step_down(out);
+        let proposal = self.next_proposal;
+        self.next_proposal += 1;
+        out.push(Effect::Propose { proposal, records: self.activation(image) });
+        self.role = Role::Activating { proposal, queue: Vec::new() };
+    }
+
+    /// What a controller says first; in a new cluster also what that begins with.
+    fn activation(&mut self, image: &Image) -> Vec<Record> {
+        let mut records = vec![Record::ControllerActivated { node: self.config.node, epoch: EPOCH_IS_INDEX }];
+        if image.cluster_id().is_some() {
+            return records;
+        }
+        records.push(Record::ClusterId { id: Uuid::from_random((self.entropy)()) });
+        for (name, level) in &self.config.bootstrap_features {
+            records.push(Record::FeatureLevel { name: name.clone(), level: *level });
+        }
+        if self.config.bootstrap_features.iter().any(|(name, level)| name == FEATURE_ELR && *level > 0) {
+            // As `format` does in Kafka: with ELR the minimum is the cluster's, so it must not differ between files.
+            let value = self.config.statics.get("min.insync.replicas").unwrap_or("1").trim().to_owned();
+            let (resource, key) = (ConfigResource::cluster(), "min.insync.replicas".to_owned());
+            records.push(Record::Config { resource, key, value: Some(value) });
+        }
+        records
+    }
+
+    fn step_down(&mut self, out: &mut Vec<Effect>) {
+        let refused = |to| Effect::Respond { to, response: Response::Refused(Refusal::NotController) };
+        match std::mem::replace(&mut self.role, Role::Passive) {
+            Role::Passive => {}
+            Role::Activating { queue, .. } => out.extend(queue.into_iter().map(|(to, _)| refused(to))),
+            Role::Active(active) => out.extend(active.abandon().map(refused)),
+        }
+    }
+
+    fn request(&mut self, now: Tick, id: RequestId, request: Request, out: &mut Vec<Effect>) {
+        match &mut self.role {
+            Role::Active(active) => {
+                let mut ask = Ask { config: &self.config, settings: &self.settings, entropy: &mut self.entropy };
+                active.request(&mut ask, now, id, request, out);
+                active.propose(&mut self.next_proposal, out);
+            }
+            Role::Activating { queue, .. } if queue.len() < QUEUE_MAX => queue.push((id, request)),
+            Role::Passive | Role::Activating { .. } => {
+                out.push(Effect::Respond { to: id, response: Response::Refused(Refusal::NotController) });
+            }
+        }
+    }
+
+    fn committed(&mut self, now: Tick, committed: ProposalId, index: u64, image: Image, out: &mut Vec<Effect>) {
+        match &mut self.role {
+            Role::Activating { proposal, queue } if *proposal == committed => {
+                let queue = std::mem::take(queue);
+                self.role = Role::Active(Box::new(Active::new(index, image, &self.settings, now)));
+                for (id, request) in queue {
+                    self.request(now, id, request, out);
+                }
+            }
+            Role::Active(active) => {
+                active.committed(committed, index, image, out);
+                active.propose(&mut self.next_proposal, out);
+            }
+            // What an earlier term of this node proposed.
+            Role::Passive | Role::Activating { .. } => {}
+        }
+    }
+}
+
+/// What a decision needs besides the state.
+struct Ask<'a> {
+    config: &'a Config,
+    settings: &'a BrokerSettings,
+    entropy: &'a mut Entropy,
+}
+
+impl Machine for Controller {
+    type Input = Input;
+    type Effect = Effect;
+
+    fn step(&mut self, now: Tick, input: Input, out: &mut Vec<Effect>) {
+        if let Role::Active(active) = &mut self.role {
+            active.awake(now);
+        }
+        match input {
+            Input::Lead { image } => self.lead(&image, out),
+            Input::StepDown => self.step_down(out),
+            Input::Request { id, request } => self.request(now, id, request, out),
+            Input::Committed { proposal, index, image } => self.committed(now, proposal, index, image, out),
+            Input::Timer => {
+                if let Role::Active(active) = &mut self.role {
+                    active.timer(&self.config.statics, &self.settings, now);
+                    active.propose(&mut self.next_proposal, out);
+                }
+            }
+        }
+    }
+
+    fn wake_at(&self) -> Option<Tick> {
+        match &self.role {
+            Role::Active(active) => Some(active.wake_at()),
+            Role::Passive | Role::Activating { .. } => None,
+        }
+    }
+
+    fn check(&self) {
+        match &self.role {
+            Role::Active(active) => active.check(),
+            Role::Activating { queue, .. } => {
+                assert!(queue.len() <= QUEUE_MAX, "{} requests wait for activation, {QUEUE_MAX} may", queue.len());
+            }
+            Role::Passive => {}
+        }
+    }
+}
+
+impl fmt::Debug for Controller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Controller").field("node", &self.config.node).field("epoch", &self.epoch()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -46,7 +46,7 @@ pub use table::{
     broker_setting, broker_settings, group_setting, group_settings, nearest_broker_setting, nearest_group_setting,
     nearest_topic_setting, topic_setting, topic_settings,
 };
-pub use topic::{CompressionType, ThrottledReplicas, TimestampType, TopicSettings};
+pub use topic::{CompressionType, ThrottledReplicas, TimestampType, TopicSettings, topic_flag, topic_number};
 pub use value::Value;
 
 #[cfg(test)]

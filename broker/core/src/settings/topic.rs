@@ -234,6 +234,24 @@ pub(super) fn in_force(setting: &Setting, overrides: Option<&Configs>, layers: &
     inherited.or_else(|| Some((Source::Default, setting.default_value()?)))
 }
 
+/// One number of a topic's settings, without resolving the others.
+///
+/// # Panics
+/// The topic settings have no number called `name`.
+#[must_use]
+pub fn topic_number(name: &str, overrides: Option<&Configs>, layers: &Layers<'_>) -> i64 {
+    Look { overrides, layers }.long(name)
+}
+
+/// One switch of a topic's settings, without resolving the others.
+///
+/// # Panics
+/// The topic settings have nothing called `name`.
+#[must_use]
+pub fn topic_flag(name: &str, overrides: Option<&Configs>, layers: &Layers<'_>) -> bool {
+    Look { overrides, layers }.boolean(name)
+}
+
 /// Hours and minutes become milliseconds; a negative number means "no limit" in every unit.
 fn scaled(value: Value, factor: i64) -> Value {
     match value {

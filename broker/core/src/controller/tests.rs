@@ -1,0 +1,7 @@
+//! The controller stepped by hand: requests in, proposals and answers out, commits when the test says so.
+
+mod admin;
+mod brokers;
+mod configs;
+mod rig;
+mod turns;
