@@ -9,6 +9,7 @@
 
 pub mod controller;
 pub mod endpoint;
+pub mod fetch_session;
 pub mod image;
 pub mod machine;
 pub mod registration;
