@@ -8,9 +8,15 @@
 //! Holds after every step:
 //!   1. At most one request is on its way to the controller.
 //!   2. A heartbeat carries the epoch of the last registration that succeeded.
-//!   3. `Stopped` is final.
+//!   3. `Stopped` and `GiveUp` are final, and one of them comes once.
+//!
+//! Read next: machine.rs (what is done when).
+
+mod machine;
 
 use ballast_wire::Uuid;
+
+pub use machine::Registration;
 
 use crate::machine::Tick;
 
@@ -30,7 +36,7 @@ pub struct Config {
 /// What it is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
-    /// The broker is up: begin.
+    /// The broker's logs are recovered and it can serve: begin.
     Start,
     /// The registration was accepted under this epoch.
     Registered {
@@ -58,7 +64,7 @@ pub enum Input {
         /// Index of the entry.
         index: u64,
     },
-    /// A log directory failed.
+    /// A log directory failed: the controller must know before anybody else asks for what lives there.
     DirFailed {
         /// Its id.
         dir: Uuid,
@@ -72,12 +78,13 @@ pub enum Input {
 /// What it asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Send BrokerRegistration.
+    /// Send BrokerRegistration, with the log directories that are online. Answer with `Registered`, `Refused` or
+    /// `Unreachable`.
     Register {
-        /// The incarnation's previous epoch, or -1.
+        /// Epoch at the last orderly stop, or -1.
         previous_epoch: i64,
     },
-    /// Send BrokerHeartbeat.
+    /// Send BrokerHeartbeat. Answer with `HeartbeatAnswered`, `Refused` or `Unreachable`.
     Heartbeat {
         /// Broker epoch.
         epoch: i64,
@@ -128,3 +135,6 @@ pub enum GiveUp {
         code: i16,
     },
 }
+
+#[cfg(test)]
+mod tests;
