@@ -15,6 +15,7 @@ mod cluster;
 mod code;
 mod config;
 mod connection;
+pub mod consumer;
 mod error;
 #[cfg(test)]
 mod fake;

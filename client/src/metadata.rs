@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use ballast_wire::shared::NodeEndpoint;
 use ballast_wire::{BrokerId, LeaderEpoch, PartitionIndex, Uuid};
 use kafka_protocol::messages::MetadataResponse;
 use kafka_protocol::messages::metadata_response::{MetadataResponsePartition, MetadataResponseTopic};
@@ -22,6 +23,18 @@ pub struct Broker {
     pub port: u16,
     /// Its rack, if it has one.
     pub rack: Option<String>,
+}
+
+impl Broker {
+    /// The broker of a leader hint; `None` if its port cannot be one.
+    pub(crate) fn from_endpoint(endpoint: &NodeEndpoint<'_>) -> Option<Broker> {
+        Some(Broker {
+            id: endpoint.node_id,
+            host: endpoint.host.to_string(),
+            port: u16::try_from(endpoint.port).ok()?,
+            rack: endpoint.rack.as_ref().map(ToString::to_string),
+        })
+    }
 }
 
 /// One partition.

@@ -3,12 +3,17 @@
 //! Rows of an answer need not keep the request's order: they are matched by name.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use ballast_wire::{BrokerId, LeaderEpoch, Offset, PartitionIndex};
 use kafka_protocol::messages::delete_records_request::{DeleteRecordsPartition, DeleteRecordsTopic};
 use kafka_protocol::messages::list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic};
+use kafka_protocol::messages::list_offsets_response::ListOffsetsPartitionResponse;
 use kafka_protocol::messages::offset_for_leader_epoch_request::{OffsetForLeaderPartition, OffsetForLeaderTopic};
-use kafka_protocol::messages::{DeleteRecordsRequest, ListOffsetsRequest, OffsetForLeaderEpochRequest};
+use kafka_protocol::messages::{
+    DeleteRecordsRequest, DeleteRecordsResponse, ListOffsetsRequest, ListOffsetsResponse, OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+};
 use kafka_protocol::protocol::Request;
 
 use super::{Admin, topic_name};
@@ -69,34 +74,31 @@ impl Admin {
         &self,
         wanted: &BTreeMap<Key, OffsetSpec>,
     ) -> Result<BTreeMap<Key, ListedOffset>, ClientError> {
-        let cluster = &self.cluster;
-        self.ask_leaders("looking up offsets", wanted, async |leader, part| {
-            let build = |version| {
-                let topics = by_topic(part).into_iter().map(|(topic, rows)| {
-                    let rows = rows.into_iter().map(|(partition, spec)| {
-                        let epoch = cluster.leader(topic, partition).map_or(-1, |(_, epoch)| epoch);
-                        ListOffsetsPartition::default()
-                            .with_partition_index(partition)
-                            .with_current_leader_epoch(if version >= 4 { epoch } else { -1 })
-                            .with_timestamp(spec.number())
-                    });
-                    ListOffsetsTopic::default().with_name(topic_name(topic)).with_partitions(rows.collect())
-                });
-                let request = ListOffsetsRequest::default().with_replica_id((-1).into());
-                let request = request.with_topics(topics.collect());
-                if version >= 10 { request.with_timeout_ms(self.timeout_ms()) } else { request }
+        let build = |version, part: &BTreeMap<Key, OffsetSpec>| {
+            let row = |topic: &str, partition, spec: &OffsetSpec| {
+                let epoch = if version >= 4 { self.epoch(topic, partition) } else { -1 };
+                ListOffsetsPartition::default()
+                    .with_partition_index(partition)
+                    .with_current_leader_epoch(epoch)
+                    .with_timestamp(spec.number())
             };
-            let answer = self.ask_leader(leader, build).await?;
-            let rows = answer.topics.iter().flat_map(|topic| {
-                topic.partitions.iter().map(|row| {
-                    let found =
-                        ListedOffset { offset: row.offset, timestamp: row.timestamp, leader_epoch: row.leader_epoch };
-                    ((topic.name.to_string(), row.partition_index), (ErrorCode(row.error_code), found))
-                })
-            });
-            Ok(rows.collect())
-        })
-        .await
+            let topics = by_topic(part, row)
+                .map(|(topic, rows)| ListOffsetsTopic::default().with_name(topic_name(topic)).with_partitions(rows));
+            let request = ListOffsetsRequest::default().with_replica_id((-1).into()).with_topics(topics.collect());
+            if version >= 10 { request.with_timeout_ms(self.timeout_ms()) } else { request }
+        };
+        let rows = |answer: ListOffsetsResponse| {
+            let mut found = Vec::new();
+            for topic in answer.topics {
+                for row in topic.partitions {
+                    let ListOffsetsPartitionResponse { offset, timestamp, leader_epoch, .. } = row;
+                    let listed = ListedOffset { offset, timestamp, leader_epoch };
+                    found.push(((topic.name.to_string(), row.partition_index), ErrorCode(row.error_code), listed));
+                }
+            }
+            found
+        };
+        self.ask_leaders("looking up offsets", wanted, build, rows).await
     }
 
     /// Moves the start of logs up to an offset (-1: to the high watermark). Gives the starts that hold now.
@@ -104,25 +106,25 @@ impl Admin {
     /// # Errors
     /// `Refused` for the first partition that cannot.
     pub async fn delete_records(&self, before: &BTreeMap<Key, Offset>) -> Result<BTreeMap<Key, Offset>, ClientError> {
-        self.ask_leaders("deleting records", before, async |leader, part| {
-            let build = |_| {
-                let topics = by_topic(part).into_iter().map(|(topic, rows)| {
-                    let rows = rows.into_iter().map(|(partition, offset)| {
-                        DeleteRecordsPartition::default().with_partition_index(partition).with_offset(*offset)
-                    });
-                    DeleteRecordsTopic::default().with_name(topic_name(topic)).with_partitions(rows.collect())
-                });
-                DeleteRecordsRequest::default().with_topics(topics.collect()).with_timeout_ms(self.timeout_ms())
+        let build = |_, part: &BTreeMap<Key, Offset>| {
+            let row = |_: &str, partition, offset: &Offset| {
+                DeleteRecordsPartition::default().with_partition_index(partition).with_offset(*offset)
             };
-            let answer = self.ask_leader(leader, build).await?;
-            let rows = answer.topics.iter().flat_map(|topic| {
-                topic.partitions.iter().map(|row| {
-                    ((topic.name.to_string(), row.partition_index), (ErrorCode(row.error_code), row.low_watermark))
-                })
-            });
-            Ok(rows.collect())
-        })
-        .await
+            let topics = by_topic(part, row)
+                .map(|(topic, rows)| DeleteRecordsTopic::default().with_name(topic_name(topic)).with_partitions(rows));
+            DeleteRecordsRequest::default().with_topics(topics.collect()).with_timeout_ms(self.timeout_ms())
+        };
+        let rows = |answer: DeleteRecordsResponse| {
+            let mut found = Vec::new();
+            for topic in answer.topics {
+                for row in topic.partitions {
+                    let key = (topic.name.to_string(), row.partition_index);
+                    found.push((key, ErrorCode(row.error_code), row.low_watermark));
+                }
+            }
+            found
+        };
+        self.ask_leaders("deleting records", before, build, rows).await
     }
 
     /// Asks where epochs end (KIP-320).
@@ -133,62 +135,60 @@ impl Admin {
         &self,
         epochs: &BTreeMap<Key, LeaderEpoch>,
     ) -> Result<BTreeMap<Key, EpochEnd>, ClientError> {
-        let cluster = &self.cluster;
-        self.ask_leaders("looking up the ends of epochs", epochs, async |leader, part| {
-            let build = |version| {
-                let topics = by_topic(part).into_iter().map(|(topic, rows)| {
-                    let rows = rows.into_iter().map(|(partition, epoch)| {
-                        let current = cluster.leader(topic, partition).map_or(-1, |(_, epoch)| epoch);
-                        OffsetForLeaderPartition::default()
-                            .with_partition(partition)
-                            .with_current_leader_epoch(current)
-                            .with_leader_epoch(*epoch)
-                    });
-                    OffsetForLeaderTopic::default().with_topic(topic_name(topic)).with_partitions(rows.collect())
-                });
-                let request = OffsetForLeaderEpochRequest::default().with_topics(topics.collect());
-                if version >= 3 { request.with_replica_id((-1).into()) } else { request }
+        let build = |version, part: &BTreeMap<Key, LeaderEpoch>| {
+            let row = |topic: &str, partition, epoch: &LeaderEpoch| {
+                OffsetForLeaderPartition::default()
+                    .with_partition(partition)
+                    .with_current_leader_epoch(self.epoch(topic, partition))
+                    .with_leader_epoch(*epoch)
             };
-            let answer = self.ask_leader(leader, build).await?;
-            let rows = answer.topics.iter().flat_map(|topic| {
-                topic.partitions.iter().map(|row| {
-                    let end = EpochEnd { leader_epoch: row.leader_epoch, end_offset: row.end_offset };
-                    ((topic.topic.to_string(), row.partition), (ErrorCode(row.error_code), end))
-                })
+            let topics = by_topic(part, row).map(|(topic, rows)| {
+                OffsetForLeaderTopic::default().with_topic(topic_name(topic)).with_partitions(rows)
             });
-            Ok(rows.collect())
-        })
-        .await
+            let request = OffsetForLeaderEpochRequest::default().with_topics(topics.collect());
+            if version >= 3 { request.with_replica_id((-1).into()) } else { request }
+        };
+        let rows = |answer: OffsetForLeaderEpochResponse| {
+            let mut found = Vec::new();
+            for topic in answer.topics {
+                for row in topic.partitions {
+                    let end = EpochEnd { leader_epoch: row.leader_epoch, end_offset: row.end_offset };
+                    found.push(((topic.topic.to_string(), row.partition), ErrorCode(row.error_code), end));
+                }
+            }
+            found
+        };
+        self.ask_leaders("looking up the ends of epochs", epochs, build, rows).await
     }
 
-    async fn ask_leader<R: Request>(
-        &self,
-        leader: BrokerId,
-        build: impl FnOnce(i16) -> R,
-    ) -> Result<R::Response, ClientError> {
-        let connection = self.cluster.connection(leader, Lane::Control).await?;
-        let (_, answer) = connection.call_versioned(build, self.cluster.config().request_timeout).await?;
-        Ok(answer)
+    fn epoch(&self, topic: &str, partition: PartitionIndex) -> LeaderEpoch {
+        self.cluster.leader(topic, partition).map_or(-1, |(_, epoch)| epoch)
     }
 
     /// Splits `wanted` by leader and asks each, again for those partitions that failed for a while only.
-    async fn ask_leaders<W: Clone, T>(
+    async fn ask_leaders<R: Request, W: Clone, T>(
         &self,
         what: &str,
         wanted: &BTreeMap<Key, W>,
-        ask: impl AsyncFn(BrokerId, &BTreeMap<Key, W>) -> Result<BTreeMap<Key, (ErrorCode, T)>, ClientError>,
+        build: impl Fn(i16, &BTreeMap<Key, W>) -> R,
+        rows: impl Fn(R::Response) -> Vec<(Key, ErrorCode, T)>,
     ) -> Result<BTreeMap<Key, T>, ClientError> {
         let mut retry = self.cluster.retry(what);
         let mut open = wanted.clone();
         let mut done = BTreeMap::new();
         let mut topics: Vec<&str> = wanted.keys().map(|(topic, _)| topic.as_str()).collect();
         topics.dedup();
-        self.cluster.topics(&topics, false, std::time::Duration::ZERO).await?;
+        self.cluster.topics(&topics, false, Duration::ZERO).await?;
+        let limit = self.cluster.config().request_timeout;
         loop {
             let mut failed = None;
             for (leader, part) in self.by_leader(&open, &mut failed) {
-                match ask(leader, &part).await {
-                    Ok(rows) => settle(what, &mut open, &mut done, rows, &mut failed)?,
+                let answer = match self.cluster.connection(leader, Lane::Control).await {
+                    Ok(connection) => connection.call_versioned(|version| build(version, &part), limit).await,
+                    Err(e) => Err(e),
+                };
+                match answer {
+                    Ok((_, answer)) => settle(what, &mut open, &mut done, rows(answer), &mut failed)?,
                     Err(e) => failed = Some(e),
                 }
             }
@@ -225,10 +225,10 @@ fn settle<W, T>(
     what: &str,
     open: &mut BTreeMap<Key, W>,
     done: &mut BTreeMap<Key, T>,
-    rows: BTreeMap<Key, (ErrorCode, T)>,
+    rows: Vec<(Key, ErrorCode, T)>,
     failed: &mut Option<ClientError>,
 ) -> Result<(), ClientError> {
-    for (key, (code, found)) in rows {
+    for (key, code, found) in rows {
         if code == ErrorCode::NONE {
             if open.remove(&key).is_some() {
                 done.insert(key, found);
@@ -244,10 +244,14 @@ fn settle<W, T>(
     Ok(())
 }
 
-fn by_topic<W>(part: &BTreeMap<Key, W>) -> BTreeMap<&str, Vec<(PartitionIndex, &W)>> {
-    let mut topics: BTreeMap<&str, Vec<(PartitionIndex, &W)>> = BTreeMap::new();
+/// One row for each partition, by topic.
+fn by_topic<W, R>(
+    part: &BTreeMap<Key, W>,
+    row: impl Fn(&str, PartitionIndex, &W) -> R,
+) -> impl Iterator<Item = (&str, Vec<R>)> {
+    let mut topics: BTreeMap<&str, Vec<R>> = BTreeMap::new();
     for ((topic, partition), want) in part {
-        topics.entry(topic).or_default().push((*partition, want));
+        topics.entry(topic).or_default().push(row(topic, *partition, want));
     }
-    topics
+    topics.into_iter()
 }

@@ -9,7 +9,7 @@ use ballast_wire::frame::{ApiKey, Pieces};
 use ballast_wire::produce::{
     ProducePartition, ProduceRequest, ProduceResponse, ProduceTopic, ProducedPartition, VERSION_MAX, VERSION_MIN,
 };
-use ballast_wire::shared::{CurrentLeader, NodeEndpoint};
+use ballast_wire::shared::CurrentLeader;
 use ballast_wire::{Chunk, PartitionIndex, Uuid};
 use bytes::Bytes;
 
@@ -93,7 +93,7 @@ pub(super) fn decode(version: i16, body: &Bytes, batches: &[Taken], address: &st
     };
     let mut answered = Answered {
         throttle: Duration::from_millis(answer.throttle_time_ms.max(0) as u64),
-        endpoints: answer.node_endpoints.iter().filter_map(broker).collect(),
+        endpoints: answer.node_endpoints.iter().filter_map(Broker::from_endpoint).collect(),
         ..Answered::default()
     };
     for taken in batches {
@@ -162,15 +162,6 @@ fn may_be_written(code: ErrorCode) -> bool {
             | ErrorCode::KAFKA_STORAGE_ERROR
             | ErrorCode::NOT_LEADER_OR_FOLLOWER
     )
-}
-
-fn broker(endpoint: &NodeEndpoint<'_>) -> Option<Broker> {
-    Some(Broker {
-        id: endpoint.node_id,
-        host: endpoint.host.to_string(),
-        port: u16::try_from(endpoint.port).ok()?,
-        rack: endpoint.rack.as_ref().map(ToString::to_string),
-    })
 }
 
 fn bad(address: &str, reason: &str) -> ClientError {
