@@ -1,0 +1,55 @@
+//! The quorum as DescribeQuorum tells it (key 55).
+
+use super::types::{Metrics, NodeId, QuorumNode, next_index};
+
+/// The quorum as this node sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QuorumView {
+    /// Who leads, if it is known.
+    pub leader: Option<NodeId>,
+    /// The term.
+    pub epoch: u64,
+    /// Index after the last entry that is committed and applied here.
+    pub high_watermark: u64,
+    /// Who votes, by id.
+    pub voters: Vec<ReplicaView>,
+    /// Who listens, by id.
+    pub observers: Vec<ReplicaView>,
+}
+
+/// One member.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplicaView {
+    /// Who.
+    pub id: NodeId,
+    /// Where it listens for controllers.
+    pub node: QuorumNode,
+    /// Index after its last entry, as far as it is known: that of others is known to the leader alone.
+    pub log_end: Option<u64>,
+}
+
+impl QuorumView {
+    pub(super) fn of(metrics: &Metrics) -> QuorumView {
+        let membership = metrics.membership_config.membership();
+        let view = |id: &NodeId, node: &QuorumNode| {
+            let replicated = metrics.replication.as_ref().and_then(|replication| replication.get(id));
+            let log_end = if *id == metrics.id {
+                Some(metrics.last_log_index.map_or(0, |last| last + 1))
+            } else {
+                replicated.map(|last| next_index(last.as_ref()))
+            };
+            ReplicaView { id: *id, node: node.clone(), log_end }
+        };
+        let is_voter = |id: &NodeId| membership.voter_ids().any(|voter| voter == *id);
+        let (voters, observers): (Vec<_>, Vec<_>) = membership.nodes().partition(|(id, _)| is_voter(id));
+        let views =
+            |members: Vec<(&NodeId, &QuorumNode)>| members.into_iter().map(|(id, node)| view(id, node)).collect();
+        QuorumView {
+            leader: metrics.current_leader,
+            epoch: metrics.current_term,
+            high_watermark: next_index(metrics.last_applied.as_ref()),
+            voters: views(voters),
+            observers: views(observers),
+        }
+    }
+}

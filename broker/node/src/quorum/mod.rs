@@ -1,0 +1,43 @@
+//! The metadata quorum: what the cluster agrees on, kept by openraft in a log of ours.
+//!
+//! ```text
+//!            propose                                   listen
+//! controller ───────► Quorum ─► openraft ─┬─► store    machine ─► image, publisher
+//!                     (handle)            ├─► machine: image, snapshots
+//!                                         └─► network: the other voters
+//! ```
+//! Holds:
+//!   1. What is committed is on disk, synced, on a majority of the voters.
+//!   2. A node is its id and its metadata directory, so that one that lost its disk is not taken for its former self.
+//!   3. Any error of the metadata directory stops the quorum, and with it the broker, with the cause.
+//!
+//! Read next: handle (what the broker holds), store (the log), machine (the image), leadership (when a node may decide).
+
+mod codec;
+mod describe;
+mod entry;
+mod error;
+mod handle;
+mod leadership;
+mod machine;
+mod metadata_log;
+mod network;
+mod runtime;
+mod sealed;
+mod store;
+#[cfg(test)]
+mod tests;
+mod types;
+
+pub use codec::CodecError;
+pub use describe::{QuorumView, ReplicaView};
+pub use entry::{Entry, Payload};
+pub use error::{Fault, ProposeError, QuorumError};
+pub use handle::{ENTRY_BYTES_MAX, LOG_DIR, Quorum, QuorumConfig, Timers};
+pub use machine::{Builder, Machine, Publication};
+pub use runtime::{Rng, Runtime};
+pub use sealed::SealError;
+pub use store::{EntryError, Store};
+pub use types::{
+    LogId, Membership, NodeId, QuorumNode, SnapshotMeta, StorageError, StoredMembership, TypeConfig, Vote,
+};
