@@ -58,14 +58,8 @@ impl Serve {
         let mut arguments = vec!["--listen".to_owned(), listen.to_owned()];
         arguments.extend(settings.iter().flat_map(|setting| ["--set".to_owned(), (*setting).to_owned()]));
         let (child, ready) = spawn(data, &arguments);
-        let mut serve = Serve {
-            child,
-            data: data.to_owned(),
-            arguments,
-            _folder: None,
-            bootstrap: String::new(),
-            http: None,
-        };
+        let mut serve =
+            Serve { child, data: data.to_owned(), arguments, _folder: None, bootstrap: String::new(), http: None };
         serve.await_ready(&ready);
         // It comes back where its clients look for it.
         serve.arguments[1].clone_from(&serve.bootstrap);
