@@ -14,20 +14,32 @@
 #![deny(unsafe_code)]
 
 pub mod append;
+mod close;
 pub mod config;
 pub mod dirs;
 pub mod disk;
 pub mod epoch;
 pub mod error;
+mod header;
+mod index;
+mod leftovers;
 pub mod log;
 pub mod lookup;
 #[cfg(target_os = "linux")]
 mod map;
+mod names;
+pub mod open;
 pub mod producer;
 pub mod read;
 pub mod recover;
 pub mod retain;
+mod roll;
+mod scan;
+mod segment;
+mod stamped;
 pub mod sync;
+#[cfg(test)]
+mod testing;
 pub mod truncate;
 pub mod validate;
 
@@ -35,8 +47,9 @@ pub use append::{Appended, Budget, Drained};
 pub use config::{CleanupPolicy, LogConfig, TopicCompression};
 pub use epoch::EpochEnd;
 pub use error::{AppendError, DiskError, LogError, ReadError, RecordError};
-pub use log::{Log, OpenFrom};
+pub use log::Log;
 pub use lookup::Found;
+pub use open::OpenFrom;
 pub use producer::{AbortedTxn, ProducerInfo};
 pub use read::Read;
 pub use recover::{Cut, CutReason, Progress, RecoveryReport};

@@ -1,14 +1,23 @@
+//! How bytes get out: from an offset to a view of whole batches, without the writer's locks.
+//!
+//! Holds:
+//!   1. What is returned begins with a whole batch, the one that holds the offset or the next one after a hole.
+//!   2. No byte of a batch that reaches `bound` is returned.
+//!   3. A view is made of published bytes only, and those never change while it is held.
+
 use ballast_wire::{Chunk, Offset};
 
-use crate::error::ReadError;
-use crate::log::Log;
+use crate::error::{DiskContext, ReadError};
+use crate::log::{Log, Published};
+use crate::segment::Located;
 
 /// What a read found: whole batches from a batch's beginning; the last one may be cut off.
 #[derive(Debug)]
 pub struct Read {
     /// The bytes, none when there is nothing to read (or not enough room for the first batch).
     pub records: Option<Chunk>,
-    /// Offset of the first batch, at or below the offset asked for.
+    /// Offset of the first batch, at or below the offset asked for unless there is a hole; the offset asked for if nothing
+    /// was found.
     pub base_offset: Offset,
     /// Does it end where its segment ends, with more behind it? Then reading on gives more at once.
     pub more_segments: bool,
@@ -26,6 +35,10 @@ impl Read {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+
+    fn nothing(from: Offset) -> Read {
+        Read { records: None, base_offset: from, more_segments: false }
+    }
 }
 
 impl Log {
@@ -36,12 +49,94 @@ impl Log {
     /// # Errors
     /// `OutOfRange` below the start or above the end. A `from` between `bound` and the end is an empty success.
     pub fn read(&self, from: Offset, bound: Offset, max_bytes: usize, min_one_batch: bool) -> Result<Read, ReadError> {
-        todo!()
+        let _reading = self.cut.read();
+        let published = self.published();
+        let (start, end) = (published.start, published.end);
+        if from < start || from > end {
+            return Err(ReadError::OutOfRange { offset: from, start, end });
+        }
+        let bound = bound.min(end);
+        if from >= bound {
+            return Ok(Read::nothing(from));
+        }
+        let Some((index, first)) = published.find(from)? else { return Ok(Read::nothing(from)) };
+        if first.header.last_offset() >= bound {
+            return Ok(Read::nothing(from));
+        }
+        let limit = published.position_of_bound(index, bound)?;
+        let size = first.header.size;
+        if (max_bytes as u64) < size && !min_one_batch {
+            return Ok(Read { base_offset: first.header.base_offset, ..Read::nothing(from) });
+        }
+        let to = limit.min(first.position + size.max(max_bytes as u64));
+        let file = published.segments[index].file()?;
+        let records = file.view(first.position..to).doing("cannot read", file.path())?;
+        let more_segments = to == published.bytes_of(index) && published.end_of(index) < bound;
+        Ok(Read { records: Some(records), base_offset: first.header.base_offset, more_segments })
     }
 
-    /// Would such a read be served from memory? A guess without I/O; `false` sends the read to the disk's own threads.
+    /// Would such a read be served from memory? A guess without I/O; `false` sends the read to the disk's own threads,
+    /// which call [`Log::warm`] first.
     #[must_use]
     pub fn is_resident(&self, from: Offset, max_bytes: usize) -> bool {
-        todo!()
+        let _reading = self.cut.read();
+        let published = self.published();
+        if from < published.start || from >= published.end {
+            return true;
+        }
+        let index = published.segment_at(from);
+        let segment = &published.segments[index];
+        let index_file = segment.offsets.file(&segment.place, segment.base);
+        let index_is_cold =
+            index_file.is_ok_and(|file| file.is_some_and(|file| file.len().is_ok_and(|len| !file.is_resident(0..len))));
+        if index_is_cold {
+            return false;
+        }
+        let (Ok(file), Ok(position)) = (segment.file(), segment.position_hint(from)) else { return true };
+        let end = published.bytes_of(index).min(position.saturating_add(max_bytes as u64));
+        file.is_resident(position.min(end)..end)
+    }
+
+    /// Brings what such a read needs into memory. Blocks: work for the disk's threads.
+    ///
+    /// # Errors
+    /// As [`Log::read`].
+    pub fn warm(&self, from: Offset, max_bytes: usize) -> Result<(), ReadError> {
+        let (file, range) = {
+            let _reading = self.cut.read();
+            let published = self.published();
+            let Some((index, first)) = published.find(from)? else { return Ok(()) };
+            let end = published.bytes_of(index).min(first.position + first.header.size.max(max_bytes as u64));
+            (published.segments[index].file()?, first.position..end)
+        };
+        match file.warm(range) {
+            // The file was shortened meanwhile: there is nothing to warm any more.
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(()),
+            other => Ok(other.doing("cannot read", file.path())?),
+        }
     }
 }
+
+impl Published {
+    /// The first batch that holds `from` or lies above it, and its segment.
+    pub(crate) fn find(&self, from: Offset) -> Result<Option<(usize, Located)>, ReadError> {
+        for index in self.segment_at(from)..self.segments.len() {
+            if let Some(found) = self.segments[index].locate(from, self.bytes_of(index))? {
+                return Ok(Some((index, found)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Where the batches of a segment end that lie below `bound` as a whole.
+    fn position_of_bound(&self, index: usize, bound: Offset) -> Result<u64, ReadError> {
+        let bytes = self.bytes_of(index);
+        if bound >= self.end_of(index) {
+            return Ok(bytes);
+        }
+        Ok(self.segments[index].locate(bound, bytes)?.map_or(bytes, |found| found.position))
+    }
+}
+
+#[cfg(test)]
+mod tests;

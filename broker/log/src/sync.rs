@@ -1,13 +1,32 @@
+//! What survives a crash: the recovery point, and the syncs that move it.
+//!
+//! ```text
+//! begin_sync (under the locks) ──► SyncPoint::run (any thread, blocking) ──► finish_sync
+//! ```
+//! One sync serves every append that was published before it began: that is the group commit of `flush.messages=1`.
+//!
+//! Holds:
+//!   1. The recovery point only moves over what a sync that said `Ok` covered, names of files included.
+//!   2. A truncation in between makes a sync that is under way move nothing.
+//!   3. A sync that failed is final: nothing is retried, nothing is written any more.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
 use ballast_wire::Offset;
 
-use crate::error::{DiskError, LogError};
-use crate::log::Log;
+use crate::disk::{Disk, DiskFile};
+use crate::error::{DiskContext, DiskError, LogError};
+use crate::log::{Failure, Log};
 
 /// What has to be synced so that everything below `end` survives a crash. Made under the log's locks, run outside of them
 /// on any thread.
 #[derive(Debug)]
 pub struct SyncPoint {
     end: Offset,
+    truncations: u64,
+    files: Vec<Arc<dyn DiskFile>>,
+    dir: Option<(Arc<dyn Disk>, PathBuf)>,
 }
 
 impl SyncPoint {
@@ -22,7 +41,33 @@ impl SyncPoint {
     /// # Errors
     /// The first that failed. Hand the result to [`Log::finish_sync`] whatever it is.
     pub fn run(&self) -> Result<(), DiskError> {
-        todo!()
+        for file in &self.files {
+            file.sync().doing("cannot sync", file.path())?;
+        }
+        if let Some((disk, dir)) = &self.dir {
+            disk.sync_dir(dir).doing("cannot sync", dir)?;
+        }
+        Ok(())
+    }
+}
+
+/// What is known about syncs.
+#[derive(Debug)]
+pub(crate) struct Syncing {
+    pub(crate) recovery_point: Offset,
+    /// Counts truncations.
+    truncations: u64,
+    /// When the oldest record that is not synced was published, in ms since 1970.
+    dirty_since_ms: Option<i64>,
+    /// Small files that were written, and are in the folder, since the last sync.
+    owed: Vec<Arc<dyn DiskFile>>,
+    owes_dir: bool,
+}
+
+impl Syncing {
+    pub(crate) fn new(recovery_point: Offset, end: Offset, now_ms: i64) -> Syncing {
+        let dirty_since_ms = (recovery_point < end).then_some(now_ms);
+        Syncing { recovery_point, truncations: 0, dirty_since_ms, owed: Vec::new(), owes_dir: false }
     }
 }
 
@@ -30,21 +75,53 @@ impl Log {
     /// Is a sync due by `flush.messages` or `flush.ms`?
     #[must_use]
     pub fn needs_sync(&self, now_ms: i64) -> bool {
-        todo!()
+        let config = self.config();
+        let end = self.end();
+        let syncing = self.syncing.lock();
+        let Some(since_ms) = syncing.dirty_since_ms else { return false };
+        end - syncing.recovery_point >= config.flush_messages || now_ms.saturating_sub(since_ms) >= config.flush_ms
     }
 
     /// Is anything published that is not synced?
     #[must_use]
     pub fn is_dirty(&self) -> bool {
-        todo!()
+        let end = self.end();
+        let syncing = self.syncing.lock();
+        syncing.recovery_point < end || syncing.owes_dir || !syncing.owed.is_empty()
     }
 
     /// What has to be synced now; `None` when nothing has.
     ///
     /// # Errors
-    /// `SyncFailed` after a sync that failed, `Closed`.
+    /// `SyncFailed` after a sync that failed; the disk failed.
     pub fn begin_sync(&self) -> Result<Option<SyncPoint>, LogError> {
-        todo!()
+        if let Some(failure @ Failure::SyncFailed(_)) = &self.state.lock().failure {
+            return Err(failure.clone().into());
+        }
+        let _reading = self.cut.read();
+        let mut syncing = self.syncing.lock();
+        let published = self.published();
+        let end = published.end;
+        if syncing.recovery_point >= end && syncing.owed.is_empty() && !syncing.owes_dir {
+            return Ok(None);
+        }
+        let mut files = Vec::new();
+        for index in published.segment_at(syncing.recovery_point)..published.segments.len() {
+            if published.end_of(index) <= syncing.recovery_point {
+                continue;
+            }
+            let segment = &published.segments[index];
+            files.push(segment.file()?);
+            if index + 1 < published.segments.len() {
+                files.extend(segment.offsets.file(&segment.place, segment.base)?);
+                files.extend(segment.times.file(&segment.place, segment.base)?);
+                files.extend(segment.txns.file(&segment.place, segment.base)?);
+            }
+        }
+        files.append(&mut syncing.owed);
+        let owes_dir = std::mem::take(&mut syncing.owes_dir);
+        let dir = owes_dir.then(|| (Arc::clone(&self.place.disk), self.place.dir()));
+        Ok(Some(SyncPoint { end, truncations: syncing.truncations, files, dir }))
     }
 
     /// Takes the outcome of a sync: moves the recovery point, or takes the log offline for good. Returns the recovery
@@ -58,7 +135,21 @@ impl Log {
         result: Result<(), DiskError>,
         now_ms: i64,
     ) -> Result<Offset, LogError> {
-        todo!()
+        if let Err(error) = result {
+            self.fail(Failure::SyncFailed(error.clone()));
+            return Err(LogError::SyncFailed(error));
+        }
+        if let Some(failure @ Failure::SyncFailed(_)) = &self.state.lock().failure {
+            return Err(failure.clone().into());
+        }
+        let mut syncing = self.syncing.lock();
+        let end = self.end();
+        if point.truncations == syncing.truncations {
+            syncing.recovery_point = syncing.recovery_point.max(point.end);
+        }
+        syncing.dirty_since_ms = (syncing.recovery_point < end).then_some(now_ms);
+        assert!(syncing.recovery_point <= end, "recovery point {} passed the log end {end}", syncing.recovery_point);
+        Ok(syncing.recovery_point)
     }
 
     /// All of it at once, blocking. Returns the recovery point.
@@ -66,6 +157,42 @@ impl Log {
     /// # Errors
     /// `SyncFailed` if it fails, or one failed before.
     pub fn sync(&self, now_ms: i64) -> Result<Offset, LogError> {
-        todo!()
+        match self.begin_sync()? {
+            Some(point) => {
+                let result = point.run();
+                self.finish_sync(point, result, now_ms)
+            }
+            None => Ok(self.recovery_point()),
+        }
+    }
+
+    /// Records were published.
+    pub(crate) fn became_dirty(&self, now_ms: i64) {
+        self.syncing.lock().dirty_since_ms.get_or_insert(now_ms);
+    }
+
+    /// Files that were made, or names that changed, go with the next sync.
+    pub(crate) fn owe_sync(&self, mut files: Vec<Arc<dyn DiskFile>>) {
+        let mut syncing = self.syncing.lock();
+        syncing.owed.append(&mut files);
+        syncing.owes_dir = true;
+    }
+
+    /// The log was cut to `end`, or begins anew there.
+    pub(crate) fn lower_recovery_point(&self, end: Offset) {
+        let mut syncing = self.syncing.lock();
+        syncing.recovery_point = syncing.recovery_point.min(end);
+        syncing.truncations += 1;
+        syncing.owed.clear();
+        syncing.owes_dir = true;
+    }
+
+    /// Everything below `end` was synced by the caller.
+    pub(crate) fn raise_recovery_point(&self, end: Offset) {
+        let mut syncing = self.syncing.lock();
+        syncing.recovery_point = syncing.recovery_point.max(end);
+        syncing.owed.clear();
+        syncing.owes_dir = false;
+        syncing.dirty_since_ms = None;
     }
 }

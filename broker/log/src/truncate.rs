@@ -1,7 +1,29 @@
+//! Cutting a log's end off: what a follower does when it and its leader disagree.
+//!
+//! ```text
+//! published end moves ── later segments and snapshots go (last first) ── folder synced
+//!   ── the file is cut, or a shorter copy takes its place ── epoch checkpoint ── producers
+//! ```
+//! Holds:
+//!   1. The published end moves first, and nobody waits for a reader: whoever holds bytes keeps them.
+//!   2. A crash at any point leaves a prefix of the old log, at least up to the new end.
+//!   3. The epoch checkpoint is right before anything is appended again.
+
+use std::io::IoSlice;
+use std::sync::Arc;
+
 use ballast_wire::Offset;
 
-use crate::error::LogError;
-use crate::log::Log;
+use crate::disk::{DiskFile, FileKind, OpenMode};
+use crate::error::{DiskContext, DiskError, LogError, ReadError};
+use crate::log::{Log, Published, Writer};
+use crate::names::{Part, Stage, staged};
+use crate::producer::state::Producers;
+use crate::recover::replay::replay;
+use crate::segment::{Indexer, Segment};
+
+/// How much of a file is copied at once, in bytes.
+const COPY_BYTES: usize = 1 << 20;
 
 impl Log {
     /// Cuts the log so that it ends at `offset`, or at the beginning of the batch that holds it, and drops what is queued.
@@ -9,9 +31,77 @@ impl Log {
     /// point checkpoint before it appends again.
     ///
     /// # Errors
-    /// Whatever the disk says; the published end has moved all the same.
+    /// Whatever the disk says. Unless that came before anything was touched, the log is poisoned.
     pub fn truncate_to(&self, offset: Offset) -> Result<Offset, LogError> {
-        todo!()
+        let mut writer = self.writer.lock();
+        self.must_be_usable()?;
+        self.drop_queued(Vec::new());
+        let published = self.published();
+        if offset >= published.end {
+            return Ok(published.end);
+        }
+        if offset < published.segments[0].base {
+            let (start, end) = (published.start, published.end);
+            return Err(LogError::OutOfRange { offset, start, end });
+        }
+        let index = published.segment_at(offset);
+        let segment = &published.segments[index];
+        let found = segment.locate(offset, published.bytes_of(index)).map_err(damaged)?;
+        let bytes = found.map_or(published.bytes_of(index), |found| found.position);
+        let end = found.map_or(offset, |found| offset.min(found.header.base_offset));
+        self.cut_to(&mut writer, &published, index, bytes, end).map_err(|error| self.poison(error))?;
+        Ok(end)
+    }
+
+    fn cut_to(
+        &self,
+        writer: &mut Writer,
+        published: &Published,
+        index: usize,
+        bytes: u64,
+        end: Offset,
+    ) -> Result<(), DiskError> {
+        writer.touched = true;
+        let segment = Arc::clone(&published.segments[index]);
+        self.publish(|now| {
+            now.end = end;
+            now.start = now.start.min(end);
+            now.segments = Arc::new(published.segments[..=index].to_vec());
+            now.active_bytes = bytes;
+        });
+        self.lower_recovery_point(end);
+        self.state.lock().assigned_end = end;
+        {
+            let _cutting = self.cut.write();
+            for later in published.segments[index + 1..].iter().rev() {
+                self.condemn(later.base)?;
+            }
+            self.drop_snapshots_above(end)?;
+            let dir = self.place.dir();
+            self.place.disk.sync_dir(&dir).doing("cannot sync", &dir)?;
+            shorten(&segment, bytes, FileKind::ActiveLog)?;
+            let keep = |offset: Offset| offset < end;
+            segment.offsets.truncate(&segment.place, segment.base, |entry| keep(entry.offset(segment.base)))?;
+            segment.times.truncate(&segment.place, segment.base, |entry| keep(entry.offset(segment.base)))?;
+            segment.txns.truncate(&segment.place, segment.base, |txn| keep(txn.last_offset))?;
+            segment.set_bytes(bytes);
+        }
+        self.continue_in(writer, segment, bytes)?;
+        self.epochs.write().truncate_to(end);
+        self.save_epochs(writer)?;
+        self.reload_producers(end)
+    }
+
+    /// Makes a segment the one that is appended to.
+    fn continue_in(&self, writer: &mut Writer, segment: Arc<Segment>, bytes: u64) -> Result<(), DiskError> {
+        segment.open_file(FileKind::ActiveLog)?;
+        writer.indexer = indexer_of(&segment, bytes).map_err(disk_error)?;
+        segment.set_largest(writer.indexer.largest);
+        writer.active = segment;
+        writer.bytes = bytes;
+        writer.reserved = 0;
+        writer.first_timestamp = None;
+        Ok(())
     }
 
     /// Drops everything and goes on at `offset`, which becomes start, end and recovery point (a follower whose leader has
@@ -20,6 +110,142 @@ impl Log {
     /// # Errors
     /// Whatever the disk says; the log is then poisoned.
     pub fn truncate_fully_and_start_at(&self, offset: Offset, now_ms: i64) -> Result<(), LogError> {
-        todo!()
+        let mut writer = self.writer.lock();
+        self.must_be_usable()?;
+        self.drop_queued(Vec::new());
+        self.begin_anew(&mut writer, offset, now_ms).map_err(|error| self.poison(error))
+    }
+
+    fn begin_anew(&self, writer: &mut Writer, offset: Offset, now_ms: i64) -> Result<(), DiskError> {
+        writer.touched = true;
+        let published = self.published();
+        self.lower_recovery_point(Offset::MIN);
+        let new = {
+            let _cutting = self.cut.write();
+            for segment in published.segments.iter().rev() {
+                self.condemn(segment.base)?;
+            }
+            self.drop_snapshots_above(Offset::MIN)?;
+            // What was condemned must not come back beside what is made now.
+            let dir = self.place.dir();
+            self.place.disk.sync_dir(&dir).doing("cannot sync", &dir)?;
+            let new = Arc::new(Segment::create(&self.place, offset, now_ms)?);
+            self.place.disk.sync_dir(&dir).doing("cannot sync", &dir)?;
+            self.publish(|now| {
+                *now = Published {
+                    start: offset,
+                    end: offset,
+                    active_bytes: 0,
+                    segments: Arc::new(vec![Arc::clone(&new)]),
+                };
+            });
+            new
+        };
+        writer.active = new;
+        writer.bytes = 0;
+        writer.reserved = 0;
+        writer.indexer = Indexer::empty(offset);
+        writer.first_timestamp = None;
+        writer.created_ms = now_ms;
+        self.epochs.write().clear();
+        self.save_epochs(writer)?;
+        {
+            let mut state = self.state.lock();
+            state.producers = Producers::default();
+            state.assigned_end = offset;
+        }
+        self.raise_recovery_point(offset);
+        Ok(())
+    }
+
+    /// Producers as they were at `end`: from the newest snapshot at or below it, and the batches since.
+    fn reload_producers(&self, end: Offset) -> Result<(), DiskError> {
+        if self.config().producer_state {
+            let published = self.published();
+            let producers = replay(&self.place, &published.segments, end).map_err(disk_error)?;
+            self.state.lock().producers = producers;
+        }
+        Ok(())
+    }
+
+    fn drop_snapshots_above(&self, end: Offset) -> Result<(), DiskError> {
+        let dir = self.place.dir();
+        for entry in self.place.disk.list(&dir).doing("cannot list", &dir)?.iter().rev() {
+            let Some(name) = crate::names::parse(&entry.name) else { continue };
+            if name.part == Part::Snapshot && name.stage.is_none() && name.base > end {
+                let path = dir.join(&entry.name);
+                self.place.disk.remove_file(&path).doing("cannot remove", &path)?;
+            }
+        }
+        Ok(())
     }
 }
+
+/// The index state at the end of a segment: its last entries, and what follows them.
+pub(crate) fn indexer_of(segment: &Segment, bytes: u64) -> Result<Indexer, ReadError> {
+    let mut indexer = Indexer::behind(segment.indexed_largest()?);
+    let file = segment.file()?;
+    let mut scanner = crate::scan::Scanner::new(&*file, bytes, crate::scan::HEADERS_WINDOW_BYTES);
+    let mut position = segment.hint(Offset::MAX, &mut scanner)?;
+    while let Some(header) = scanner.batch(position)? {
+        indexer.recall(&header);
+        position += header.size;
+    }
+    Ok(indexer)
+}
+
+/// Makes a segment's file end at `bytes`: in place if nobody holds it, else by a shorter copy under the same name.
+/// The caller holds the cut lock.
+pub(crate) fn shorten(segment: &Segment, bytes: u64, kind: FileKind) -> Result<(), DiskError> {
+    let file = segment.file()?;
+    let sealed_len = file.len().doing("cannot stat", file.path())?;
+    if sealed_len == bytes || !file.is_viewed() {
+        return file.set_len(bytes).doing("cannot cut", file.path());
+    }
+    let disk = &segment.place.disk;
+    let path = segment.path();
+    let tmp = staged(&path, Stage::Tmp);
+    let copy = disk.open(&tmp, OpenMode::Create, kind).doing("cannot make", &tmp)?;
+    copy.set_len(0).doing("cannot empty", &tmp)?;
+    copy_bytes(&*file, &*copy, bytes)?;
+    // The name changes to something that is whole, or not at all.
+    copy.sync().doing("cannot sync", &tmp)?;
+    drop(copy);
+    disk.rename(&tmp, &path).doing("cannot rename", &tmp)?;
+    let dir = segment.place.dir();
+    disk.sync_dir(&dir).doing("cannot sync", &dir)?;
+    segment.replace_file(None);
+    segment.open_file(kind)?;
+    Ok(())
+}
+
+fn copy_bytes(from: &dyn DiskFile, to: &dyn DiskFile, bytes: u64) -> Result<(), DiskError> {
+    let mut buffer = vec![0; COPY_BYTES.min(bytes as usize)];
+    let mut position = 0;
+    while position < bytes {
+        let piece = (bytes - position).min(COPY_BYTES as u64) as usize;
+        from.read_at(position, &mut buffer[..piece]).doing("cannot read", from.path())?;
+        to.write_at(position, &[IoSlice::new(&buffer[..piece])]).doing("cannot write", to.path())?;
+        position += piece as u64;
+    }
+    Ok(())
+}
+
+fn damaged(error: ReadError) -> LogError {
+    LogError::Disk(disk_error(error))
+}
+
+/// Damage that was met where only disk errors are told.
+pub(crate) fn disk_error(error: ReadError) -> DiskError {
+    match error {
+        ReadError::Disk(error) => error,
+        ReadError::Damaged { ref path, .. } => {
+            let source = Arc::new(std::io::Error::new(std::io::ErrorKind::InvalidData, error.to_string()));
+            DiskError { doing: "cannot read", path: path.clone(), source }
+        }
+        ReadError::OutOfRange { .. } => unreachable!("nothing was asked for by offset"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

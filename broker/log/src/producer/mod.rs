@@ -1,4 +1,14 @@
-use ballast_wire::{LeaderEpoch, Offset, ProducerEpoch, ProducerId};
+//! What a log remembers of its idempotent and transactional producers.
+//!
+//! Holds: the state is a function of the batches below some offset (and of time, which forgets the silent ones). It runs
+//! ahead of the published end by what is queued, and goes back if that fails.
+//!
+//! Read next: `state` (the rules of sequences, kafka.md §4.2), `snapshot` (its file).
+
+pub(crate) mod snapshot;
+pub(crate) mod state;
+
+use ballast_wire::{Offset, ProducerEpoch, ProducerId};
 
 use crate::error::ReadError;
 use crate::log::Log;
@@ -37,20 +47,21 @@ impl Log {
     /// Every producer that is remembered, by id.
     #[must_use]
     pub fn producers(&self) -> Vec<ProducerInfo> {
-        todo!()
+        self.state.lock().producers.infos()
     }
 
     /// Forgets producers that have been silent for `producer.id.expiration.ms`, unless a transaction of theirs is open.
     /// Returns how many.
     pub fn expire_producers(&self, now_ms: i64) -> usize {
-        todo!()
+        let expiration_ms = self.config().producer_id_expiration_ms;
+        self.state.lock().producers.expire(now_ms, expiration_ms)
     }
 
     /// The last stable offset under this high watermark: the first offset of a transaction that is open, or whose marker
     /// is not yet below it; otherwise the high watermark itself. Forgets what has become stable, so pass true watermarks.
     #[must_use]
     pub fn last_stable_offset(&self, high_watermark: Offset) -> Offset {
-        todo!()
+        self.state.lock().producers.last_stable_offset(high_watermark)
     }
 
     /// The aborted transactions that touch `from` up to `bound`, in the order of their markers.
@@ -58,6 +69,19 @@ impl Log {
     /// # Errors
     /// Reading an index failed.
     pub fn aborted_transactions(&self, from: Offset, bound: Offset) -> Result<Vec<AbortedTxn>, ReadError> {
-        todo!()
+        let _reading = self.cut.read();
+        let published = self.published();
+        let mut found = Vec::new();
+        for segment in &published.segments[published.segment_at(from)..] {
+            for txn in segment.txns.all(&segment.place, segment.base)? {
+                if txn.last_offset >= from && txn.first_offset < bound {
+                    found.push(txn);
+                }
+                if txn.last_stable_offset >= bound {
+                    return Ok(found);
+                }
+            }
+        }
+        Ok(found)
     }
 }

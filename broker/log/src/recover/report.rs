@@ -1,3 +1,5 @@
+//! What a recovery tells: how far it is, and what it found and did.
+
 use std::path::PathBuf;
 
 use ballast_wire::Offset;
@@ -62,7 +64,7 @@ pub struct Cut {
     pub end: Offset,
     /// Bytes that were given up, those of later segments included.
     pub bytes: u64,
-    /// Later segments that were given up.
+    /// Whole segments that were given up.
     pub segments: usize,
     /// Why.
     pub reason: CutReason,
@@ -71,13 +73,14 @@ pub struct Cut {
 /// What opening a log found and did. Empty after a clean stop.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RecoveryReport {
-    /// Bytes that were read and checked.
+    /// Bytes that were read and found good.
     pub scanned_bytes: u64,
-    /// Batches that were checked.
+    /// Batches that were found good.
     pub batches: u64,
     /// What was cut, if anything was.
     pub cut: Option<Cut>,
-    /// Index files that were made again.
+    /// Index files that were made again although they should have been right: after a clean stop, or below the recovery
+    /// point.
     pub rebuilt_indexes: Vec<PathBuf>,
     /// Left-overs of interrupted work that were removed or completed.
     pub leftovers: Vec<PathBuf>,

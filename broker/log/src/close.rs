@@ -1,0 +1,59 @@
+//! The clean stop of a log: what makes the next opening read nothing.
+//!
+//! Holds: when it returns `Ok`, everything published is on disk, the indexes have exactly their entries, and a producer
+//! snapshot stands at the end. The caller then writes the checkpoints, and last the clean-shutdown file.
+
+use std::sync::Arc;
+
+use ballast_wire::Offset;
+
+use crate::disk::FileKind;
+use crate::error::LogError;
+use crate::log::{Failure, Log, Writer};
+use crate::names::Part;
+use crate::producer::snapshot;
+
+impl Log {
+    /// Stops the log cleanly: closing time-index entry, files trimmed and synced, producer snapshot at the end. Appends
+    /// that are still queued are dropped; later writes are refused; reads of what is published still work. Returns the end,
+    /// which is the new recovery point. A second call does nothing, as does closing a log that was opened after a clean
+    /// stop and not written to.
+    ///
+    /// # Errors
+    /// Whatever the disk says; the log directory was then not stopped cleanly.
+    pub fn close(&self) -> Result<Offset, LogError> {
+        let mut writer = self.writer.lock();
+        match self.failure() {
+            Some(LogError::Closed) => return Ok(self.end()),
+            Some(failure) => return Err(failure),
+            None => {}
+        }
+        self.drop_queued(Vec::new());
+        let end = self.end();
+        if writer.touched {
+            self.write_closing_state(&mut writer, end)?;
+        }
+        self.fail(Failure::Closed);
+        Ok(end)
+    }
+
+    fn write_closing_state(&self, writer: &mut Writer, end: Offset) -> Result<(), LogError> {
+        let active = Arc::clone(&writer.active);
+        writer.indexer.add_time(&active);
+        self.seal(writer)?;
+        let mut owed = Vec::new();
+        owed.extend(active.offsets.file(&active.place, active.base)?);
+        owed.extend(active.times.file(&active.place, active.base)?);
+        owed.extend(active.txns.file(&active.place, active.base)?);
+        if self.config().producer_state && end > 0 {
+            let snapshot = snapshot::encode(&self.state.lock().producers.entries());
+            owed.push(snapshot::store(&*self.place.disk, &self.place.path(end, Part::Snapshot), &snapshot)?);
+        }
+        self.owe_sync(owed);
+        self.save_epochs(writer)?;
+        self.sync(0)?;
+        active.open_file(FileKind::SealedLog)?;
+        writer.touched = false;
+        Ok(())
+    }
+}

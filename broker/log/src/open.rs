@@ -1,0 +1,198 @@
+//! How a log comes to life: its folder is tidied, what cannot be trusted is scanned, the rest is believed.
+//!
+//! ```text
+//! leftovers ── segments ── [clean] last index entries compared, tail walked ┬─ producers ── epochs ── Log
+//!                          [not]   everything past the recovery point scanned ┘
+//! ```
+//! Holds: after a clean stop no body is read. Whatever is found damaged is cut and told, never an error.
+//!
+//! Read next: `leftovers`, `recover`.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ballast_wire::Offset;
+
+use crate::config::LogConfig;
+use crate::disk::{Disk, FileKind};
+use crate::epoch::Epochs;
+use crate::error::{DiskContext, DiskError, LogError};
+use crate::leftovers::{Found, tidy};
+use crate::log::{Log, Parts};
+use crate::names::{LEADER_EPOCH_CHECKPOINT, Part, Place};
+use crate::recover::{Cut, CutReason, Progress, Recovery, RecoveryReport};
+use crate::segment::{Indexer, Segment, SegmentFiles, remove_if_there};
+
+/// What is known about a log from outside its folder when it is opened: the checkpoints of its log directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpenFrom {
+    /// Did the broker stop cleanly? Then nothing is read but the tail behind the last index entry.
+    pub clean: bool,
+    /// Everything below it is known to be on disk. 0 when unknown.
+    pub recovery_point: Offset,
+    /// First offset that may be read. 0 when unknown.
+    pub log_start: Offset,
+}
+
+impl Log {
+    /// Makes the folder and an empty log in it that starts at `start` (0 for a new partition).
+    ///
+    /// # Errors
+    /// Whatever the disk says; `Foreign` if the folder holds a log already.
+    pub fn create(
+        disk: Arc<dyn Disk>,
+        dir: PathBuf,
+        config: Arc<LogConfig>,
+        start: Offset,
+        now_ms: i64,
+    ) -> Result<Log, LogError> {
+        disk.create_dir(&dir).doing("cannot make", &dir)?;
+        let place = Arc::new(Place::new(disk, dir.clone()));
+        let entries = place.disk.list(&dir).doing("cannot list", &dir)?;
+        if let Some(entry) = entries.iter().find(|entry| crate::names::parse(&entry.name).is_some()) {
+            return Err(LogError::Foreign { path: dir.join(&entry.name), what: "a log is here already".to_owned() });
+        }
+        let active = begin(&place, start, now_ms)?;
+        // The names above: the folder is new as well.
+        if let Some(parent) = dir.parent() {
+            place.disk.sync_dir(parent).doing("cannot sync", parent)?;
+        }
+        Ok(Log::assemble(Parts {
+            place,
+            config,
+            segments: vec![active],
+            start,
+            end: start,
+            recovery_point: start,
+            indexer: Indexer::empty(start),
+            producers: Default::default(),
+            epochs: Epochs::default(),
+            saved_epochs: 0,
+            touched: false,
+            now_ms,
+        }))
+    }
+
+    /// Opens the log in `dir`, recovering what an unclean stop left. `progress` is called about every 64 MiB of scanning.
+    ///
+    /// # Errors
+    /// Whatever the disk says. Damage is no error: it is cut and told in the report.
+    pub fn open(
+        disk: Arc<dyn Disk>,
+        dir: PathBuf,
+        config: Arc<LogConfig>,
+        from: OpenFrom,
+        now_ms: i64,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<(Log, RecoveryReport), LogError> {
+        let place = Arc::new(Place::new(disk, dir));
+        let mut report = RecoveryReport::default();
+        let found = tidy(&place, &mut report)?;
+        let epochs = Epochs::load(&*place.disk, &place.join(LEADER_EPOCH_CHECKPOINT))?;
+        let mut recovery = Recovery::new(Arc::clone(&place), Arc::clone(&config), from, epochs, report, progress);
+        let mut segments = segments_of(&place, &found.segments);
+        if segments.is_empty() {
+            segments.push(begin(&place, from.log_start.max(0), now_ms)?);
+        }
+        let mut opened = recovery.run(segments, &found.segments)?;
+        if opened.end < from.log_start {
+            opened = recovery.start_over(opened, from.log_start, now_ms)?;
+        }
+        let Recovery { mut producers, mut epochs, report, .. } = recovery;
+        drop_snapshots(&place, &found, opened.end)?;
+        producers.expire(now_ms, config.producer_id_expiration_ms);
+
+        let start = from.log_start.max(opened.segments[0].base);
+        let loaded = epochs.version;
+        epochs.truncate_to(opened.end);
+        epochs.advance_to(start);
+        let is_changed = epochs.version != loaded || opened.epochs_changed;
+        let active = opened.segments.last().expect("a log has at least one segment");
+        active.open_file(FileKind::ActiveLog)?;
+        active.set_largest(opened.indexer.largest);
+        let recovery_point = if opened.is_as_closed { opened.end } else { from.recovery_point.clamp(0, opened.end) };
+        let log = Log::assemble(Parts {
+            place,
+            config,
+            segments: opened.segments,
+            start,
+            end: opened.end,
+            recovery_point,
+            indexer: opened.indexer,
+            producers,
+            saved_epochs: if is_changed { epochs.version.wrapping_sub(1) } else { epochs.version },
+            epochs,
+            touched: !opened.is_as_closed,
+            now_ms,
+        });
+        log.save_epochs(&mut log.writer.lock())?;
+        if !opened.is_as_closed {
+            log.owe_sync(Vec::new());
+        }
+        Ok((log, report))
+    }
+}
+
+/// A new, empty segment whose name survives a crash.
+fn begin(place: &Arc<Place>, base: Offset, now_ms: i64) -> Result<Arc<Segment>, DiskError> {
+    let segment = Arc::new(Segment::create(place, base, now_ms)?);
+    let dir = place.dir();
+    place.disk.sync_dir(&dir).doing("cannot sync", &dir)?;
+    Ok(segment)
+}
+
+fn segments_of(place: &Arc<Place>, found: &BTreeMap<Offset, SegmentFiles>) -> Vec<Arc<Segment>> {
+    found.iter().map(|(base, files)| Arc::new(Segment::found(Arc::clone(place), *base, *files))).collect()
+}
+
+/// Snapshots above the end tell of batches that are gone.
+fn drop_snapshots(place: &Place, found: &Found, end: Offset) -> Result<(), DiskError> {
+    for base in found.snapshots.iter().filter(|base| **base > end) {
+        remove_if_there(place, &place.path(*base, Part::Snapshot))?;
+    }
+    Ok(())
+}
+
+/// What scanning and walking made of a folder.
+pub(crate) struct Opened {
+    pub(crate) segments: Vec<Arc<Segment>>,
+    pub(crate) end: Offset,
+    pub(crate) indexer: Indexer,
+    /// Is it what a clean stop left, untouched?
+    pub(crate) is_as_closed: bool,
+    pub(crate) epochs_changed: bool,
+}
+
+impl Recovery<'_> {
+    /// The log ends below its checkpointed start: what is left was deleted, and it begins anew.
+    fn start_over(&mut self, opened: Opened, log_start: Offset, now_ms: i64) -> Result<Opened, DiskError> {
+        let bytes = opened.segments.iter().map(|segment| segment.bytes()).sum();
+        let path = opened.segments[0].path();
+        let segments = opened.segments.len();
+        self.drop_segments(opened.segments)?;
+        let reason = CutReason::BelowLogStart { log_start };
+        self.report.cut = Some(Cut { path, position: 0, end: log_start, bytes, segments, reason });
+        self.producers = Default::default();
+        self.epochs.clear();
+        Ok(Opened {
+            segments: vec![begin(&self.place, log_start, now_ms)?],
+            end: log_start,
+            indexer: Indexer::empty(log_start),
+            is_as_closed: false,
+            epochs_changed: true,
+        })
+    }
+
+    fn run(
+        &mut self,
+        segments: Vec<Arc<Segment>>,
+        files: &BTreeMap<Offset, SegmentFiles>,
+    ) -> Result<Opened, DiskError> {
+        let opened = self.examine(segments, files)?;
+        if self.config.producer_state {
+            self.bring_producers_to(&opened.segments, opened.end)?;
+        }
+        Ok(opened)
+    }
+}

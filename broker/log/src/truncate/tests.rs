@@ -1,0 +1,118 @@
+use super::*;
+use crate::testing::{NOW_MS, Rig, batch, put, put_in, sequenced, spans, valid};
+
+fn log_of(rig: &Rig, batches: usize) -> Log {
+    let log = rig.create();
+    for n in 0..batches {
+        put_in(&log, &sequenced(7, 0, n as i32 * 2, 2), (n / 10) as i32).unwrap();
+    }
+    log
+}
+
+fn small_segments() -> Rig {
+    Rig::new(|config| {
+        config.segment_bytes = 800;
+        config.index_interval_bytes = 150;
+    })
+}
+
+#[test]
+fn a_log_can_be_cut_at_every_offset_and_goes_on_there() {
+    for offset in 0..=60 {
+        let rig = small_segments();
+        let log = log_of(&rig, 30);
+        let end = log.truncate_to(offset).unwrap();
+        assert_eq!(end, offset - offset % 2, "a batch is not cut in two");
+        assert_eq!((log.end(), spans(&log, 0, log.end()).len() as i64), (end, end / 2));
+        let last_sequence = log.producers().first().map(|producer| producer.last_sequence);
+        assert_eq!(last_sequence, (end > 0).then_some(end as i32 - 1));
+        assert_eq!(log.latest_epoch(), (end > 0).then_some((end as i32 - 1) / 20));
+        let next = put_in(&log, &sequenced(7, 0, end as i32, 3), 5).unwrap();
+        assert_eq!(next.base_offset, end);
+        let before = (spans(&log, 0, log.end()), log.epoch_starts(), log.producers());
+        drop(log);
+        let (log, report) = rig.open_dirty();
+        assert_eq!(report.cut, None, "cut at {offset}");
+        assert_eq!((spans(&log, 0, log.end()), log.epoch_starts(), log.producers()), before);
+        log.close().unwrap();
+        let log = rig.open_clean();
+        assert_eq!((spans(&log, 0, log.end()), log.epoch_starts(), log.producers()), before);
+    }
+}
+
+#[test]
+fn what_is_queued_is_dropped_with_the_producers_state() {
+    let rig = small_segments();
+    let log = log_of(&rig, 3);
+    log.append(valid(&log, &sequenced(7, 0, 6, 1)).unwrap(), 0, NOW_MS).unwrap();
+    assert_eq!(log.truncate_to(100).unwrap(), 6);
+    let again = log.append(valid(&log, &sequenced(7, 0, 6, 1)).unwrap(), 0, NOW_MS).unwrap();
+    assert_eq!((again.base_offset, again.duplicate), (6, false));
+}
+
+#[test]
+fn a_held_file_is_swapped_for_a_shorter_copy_sealed_or_not() {
+    for offset in [2, 56] {
+        let rig = small_segments();
+        let log = log_of(&rig, 30);
+        let held: Vec<_> =
+            (0..60).step_by(6).map(|from| log.read(from, 60, 1 << 20, true).unwrap().records.unwrap()).collect();
+        let before: Vec<Vec<u8>> = held.iter().map(|chunk| chunk.bytes().unwrap().to_vec()).collect();
+        log.truncate_to(offset).unwrap();
+        for n in 0..20 {
+            put_in(&log, &sequenced(7, 0, offset as i32 + n, 1), 9).unwrap();
+        }
+        for (chunk, before) in held.iter().zip(before) {
+            assert_eq!(chunk.bytes().unwrap(), before);
+        }
+        assert_eq!(spans(&log, 0, log.end()).len() as i64, offset / 2 + 20);
+    }
+}
+
+#[test]
+fn the_recovery_point_never_lies_above_the_end() {
+    let rig = small_segments();
+    let log = log_of(&rig, 30);
+    assert_eq!(log.sync(NOW_MS).unwrap(), 60);
+    log.truncate_to(20).unwrap();
+    assert_eq!(log.recovery_point(), 20);
+    assert!(log.is_dirty(), "the cut itself is to be synced");
+    assert_eq!(log.sync(NOW_MS).unwrap(), 20);
+}
+
+#[test]
+fn a_sync_that_began_before_a_truncation_moves_nothing() {
+    let rig = small_segments();
+    let log = log_of(&rig, 10);
+    let point = log.begin_sync().unwrap().unwrap();
+    log.truncate_to(10).unwrap();
+    put_in(&log, &batch(8), 4).unwrap();
+    let result = point.run();
+    assert_eq!(log.finish_sync(point, result, NOW_MS).unwrap(), 0);
+    assert_eq!(log.sync(NOW_MS).unwrap(), 18);
+}
+
+#[test]
+fn an_offset_below_the_first_segment_cannot_be_cut_to() {
+    let rig = small_segments();
+    let log = log_of(&rig, 30);
+    log.advance_start(40).unwrap();
+    log.retain(NOW_MS, 60).unwrap();
+    let refused = log.truncate_to(3).unwrap_err();
+    assert!(matches!(refused, LogError::OutOfRange { offset: 3, end: 60, .. }), "{refused}");
+}
+
+#[test]
+fn a_log_can_be_emptied_and_begin_elsewhere() {
+    let rig = small_segments();
+    let log = log_of(&rig, 30);
+    let held = log.read(0, 60, 1 << 20, true).unwrap().records.unwrap();
+    log.truncate_fully_and_start_at(1000, NOW_MS).unwrap();
+    assert_eq!((log.start(), log.end(), log.recovery_point(), log.segment_count()), (1000, 1000, 1000, 1));
+    assert_eq!((log.latest_epoch(), log.producers().len()), (None, 0));
+    assert!(!held.bytes().unwrap().is_empty());
+    assert_eq!(put(&log, &batch(2)).unwrap().base_offset, 1000);
+    drop(log);
+    let (log, report) = rig.open(crate::open::OpenFrom { clean: false, recovery_point: 1000, log_start: 1000 });
+    assert_eq!((report.cut, log.start(), log.end()), (None, 1000, 1002));
+}
