@@ -15,10 +15,14 @@
 //!   2. The leader is in its own ISR, and at most one change of the ISR is proposed at a time.
 //!   3. `high` stands still while the committed ISR is smaller than the effective min ISR (KIP-966).
 
+//!
+//! Read next: `follower` (what is known of each, and when it counts as caught up).
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use ballast_wire::{BrokerId, LeaderEpoch, Offset, PartitionEpoch};
 
+use super::follower::Follower;
 use crate::machine::{Machine, Tick};
 
 /// What the controller has decided about the partition.
@@ -64,6 +68,8 @@ pub enum Input {
         by: BrokerId,
         /// The follower's end: it has everything below.
         from: Offset,
+        /// Its first offset, -1 if it does not say.
+        log_start: Offset,
         /// The broker epoch that it fetched with, -1 from followers that send none.
         broker_epoch: i64,
     },
@@ -74,6 +80,16 @@ pub enum Input {
         /// The new ISR.
         isr: Vec<BrokerId>,
         /// Its partition epoch. Older ones than the present are ignored.
+        partition_epoch: PartitionEpoch,
+    },
+    /// The controller changed who is assigned but left the leadership as it is: a reassignment began or was reordered.
+    /// Ignored when older than the present, as `IsrCommitted` is.
+    Reassigned {
+        /// All assigned replicas, in order of preference.
+        replicas: Vec<BrokerId>,
+        /// The ISR.
+        isr: Vec<BrokerId>,
+        /// The partition epoch of the change.
         partition_epoch: PartitionEpoch,
     },
     /// The controller refused what was proposed; a new proposal may follow.
@@ -98,15 +114,15 @@ pub enum Effect {
     },
 }
 
-#[derive(Debug, Clone, Default)]
-struct Follower {
-    /// Everything below is in its log; unknown before its first fetch.
-    end: Option<Offset>,
-    broker_epoch: i64,
-    /// When it last fetched, and the leader's end at that time.
-    last_fetch: Option<(Tick, Offset)>,
-    /// When it last had everything.
-    caught_up_at: Option<Tick>,
+/// What a produce with acks=all that ends at some offset may be told now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AcksAll {
+    /// Nothing yet: some in-sync replica lacks it.
+    Waiting,
+    /// Every in-sync replica has it, and there are enough of them.
+    Done,
+    /// Every in-sync replica has it, but they have become too few: NOT_ENOUGH_REPLICAS_AFTER_APPEND (20).
+    TooFewReplicas,
 }
 
 /// The machine.
@@ -135,7 +151,7 @@ impl Leader {
     pub fn new(me: BrokerId, state: LeaderState, config: LeaderConfig, end: Offset, high: Offset, now: Tick) -> Leader {
         let followers = state.replicas.iter().filter(|id| **id != me).map(|id| {
             let caught_up_at = state.isr.contains(id).then_some(now);
-            (*id, Follower { broker_epoch: -1, caught_up_at, ..Follower::default() })
+            (*id, Follower { caught_up_at, ..Follower::default() })
         });
         let leader = Leader {
             me,
@@ -178,7 +194,37 @@ impl Leader {
         &self.state.isr
     }
 
-    /// Are there too few in-sync replicas to accept, or to confirm, a produce with acks=all?
+    /// All assigned replicas, in order of preference.
+    #[must_use]
+    pub fn replicas(&self) -> &[BrokerId] {
+        &self.state.replicas
+    }
+
+    /// What is known of a follower; `None` if it is not assigned.
+    #[must_use]
+    pub fn follower(&self, id: BrokerId) -> Option<&Follower> {
+        self.followers.get(&id)
+    }
+
+    /// What may a produce with acks=all that ends at `end` be told now?
+    #[must_use]
+    pub fn acks_all(&self, end: Offset) -> AcksAll {
+        match (self.high >= end, self.is_under_min_isr()) {
+            (false, _) => AcksAll::Waiting,
+            (true, false) => AcksAll::Done,
+            (true, true) => AcksAll::TooFewReplicas,
+        }
+    }
+
+    /// The least log start of this replica and of every follower that is alive: what DeleteRecords waits for and reports.
+    /// -1 while a follower has not said.
+    #[must_use]
+    pub fn low_watermark(&self, log_start: Offset) -> Offset {
+        let alive = self.followers.iter().filter(|(id, _)| self.eligible.contains_key(id));
+        alive.map(|(_, follower)| follower.log_start).fold(log_start, Offset::min)
+    }
+
+    /// Are there too few in-sync replicas to accept a produce with acks=all: NOT_ENOUGH_REPLICAS (19)?
     #[must_use]
     pub fn is_under_min_isr(&self) -> bool {
         self.state.isr.len() < self.effective_min_isr()
@@ -204,24 +250,23 @@ impl Leader {
     }
 
     fn is_caught_up(&self, follower: &Follower, now: Tick) -> bool {
-        let recently = follower.caught_up_at.is_some_and(|at| now.saturating_sub(at) <= self.config.lag_max_ms);
-        follower.end == Some(self.end) || recently
+        follower.is_caught_up(now, self.end, self.config.lag_max_ms)
     }
 
-    fn fetched(&mut self, now: Tick, by: BrokerId, from: Offset, broker_epoch: i64) {
-        let end = self.end;
-        let Some(follower) = self.followers.get_mut(&by) else { return };
-        if from >= end {
-            follower.caught_up_at = follower.caught_up_at.max(Some(now));
-        } else if let Some((at, end_then)) = follower.last_fetch
-            && from >= end_then
-        {
-            // One fetch behind under steady load still counts: it has what there was when it last asked.
-            follower.caught_up_at = follower.caught_up_at.max(Some(at));
+    fn committed(&mut self, replicas: Option<Vec<BrokerId>>, isr: Vec<BrokerId>, partition_epoch: PartitionEpoch) {
+        if partition_epoch <= self.state.partition_epoch {
+            return;
         }
-        follower.end = Some(from);
-        follower.broker_epoch = broker_epoch;
-        follower.last_fetch = Some((now, end));
+        if let Some(replicas) = replicas {
+            self.followers.retain(|id, _| replicas.contains(id));
+            for id in replicas.iter().filter(|id| **id != self.me) {
+                self.followers.entry(*id).or_default();
+            }
+            self.state.replicas = replicas;
+        }
+        self.state.isr = isr;
+        self.state.partition_epoch = partition_epoch;
+        self.pending = None;
     }
 
     fn advance_high(&mut self, now: Tick, out: &mut Vec<Effect>) {
@@ -281,17 +326,16 @@ impl Machine for Leader {
         match input {
             Input::Appended { end } => self.end = self.end.max(end),
             Input::Synced { end } => self.synced = self.synced.max(end.min(self.end)),
-            Input::Fetched { by, from, broker_epoch } => {
-                self.fetched(now, by, from, broker_epoch);
-                self.expand(by, out);
+            Input::Fetched { by, from, log_start, broker_epoch } => {
+                if let Some(follower) = self.followers.get_mut(&by) {
+                    follower.fetched(now, from, log_start, broker_epoch, self.end);
+                    self.expand(by, out);
+                }
             }
             Input::Eligible(brokers) => self.eligible = brokers,
-            Input::IsrCommitted { isr, partition_epoch } => {
-                if partition_epoch > self.state.partition_epoch {
-                    self.state.isr = isr;
-                    self.state.partition_epoch = partition_epoch;
-                    self.pending = None;
-                }
+            Input::IsrCommitted { isr, partition_epoch } => self.committed(None, isr, partition_epoch),
+            Input::Reassigned { replicas, isr, partition_epoch } => {
+                self.committed(Some(replicas), isr, partition_epoch);
             }
             Input::IsrRefused => self.pending = None,
             Input::Configured(config) => self.config = config,
@@ -312,9 +356,25 @@ impl Machine for Leader {
     fn check(&self) {
         assert!(self.high <= self.end, "high watermark {} passed the log end {}", self.high, self.end);
         assert!(self.synced <= self.end, "synced {} passed the log end {}", self.synced, self.end);
-        assert!(self.state.isr.contains(&self.me), "leader {} is missing from its own ISR {:?}", self.me, self.state.isr);
+        assert!(
+            self.state.isr.contains(&self.me),
+            "leader {} is missing from its own ISR {:?}",
+            self.me,
+            self.state.isr
+        );
         for id in &self.state.isr {
             assert!(self.state.replicas.contains(id), "{id} is in the ISR but not in {:?}", self.state.replicas);
         }
+        if let Some(pending) = &self.pending {
+            assert!(pending.contains(&self.me), "leader {} proposes an ISR without itself: {pending:?}", self.me);
+        }
+        let assigned = self.state.replicas.iter().filter(|id| **id != self.me);
+        assert!(
+            self.followers.keys().eq(assigned.collect::<BTreeSet<_>>()),
+            "followers {:?} are not the replicas {:?} without {}",
+            self.followers.keys(),
+            self.state.replicas,
+            self.me
+        );
     }
 }

@@ -2,9 +2,11 @@
 //!
 //! Read next: `leader` (what a leader decides).
 
+mod follower;
 mod leader;
 
-pub use leader::{Effect, Input, Leader, LeaderConfig, LeaderState};
+pub use follower::Follower;
+pub use leader::{AcksAll, Effect, Input, Leader, LeaderConfig, LeaderState};
 
 #[cfg(test)]
 mod tests;

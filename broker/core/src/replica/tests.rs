@@ -1,6 +1,6 @@
 //! The leader's machine, stepped.
 
-use super::{Effect, Input, Leader, LeaderConfig, LeaderState};
+use super::{AcksAll, Effect, Input, Leader, LeaderConfig, LeaderState};
 use crate::machine::{Machine, Tick};
 
 const LAG_MAX_MS: u64 = 1000;
@@ -39,7 +39,7 @@ fn appended(end: i64) -> Input {
 }
 
 fn fetched(by: i32, from: i64) -> Input {
-    Input::Fetched { by, from, broker_epoch: 7 }
+    Input::Fetched { by, from, log_start: 0, broker_epoch: 7 }
 }
 
 fn proposed(isr: &[i32]) -> Effect {
@@ -138,7 +138,7 @@ fn a_follower_one_fetch_behind_under_steady_load_stays() {
 fn a_fenced_or_reborn_follower_does_not_join() {
     let mut rig = leader_with(&[1, 2], &[1], 1, false);
     rig.step(appended(10));
-    let other_life = Input::Fetched { by: 2, from: 10, broker_epoch: 6 };
+    let other_life = Input::Fetched { by: 2, from: 10, log_start: 0, broker_epoch: 6 };
     assert_eq!(rig.step(other_life), [], "KIP-903: the epoch it fetches with is not the registered one");
     rig.step(Input::Eligible([(1, 7)].into()));
     assert_eq!(rig.step(fetched(2, 10)), [], "it is fenced");
@@ -163,4 +163,81 @@ fn an_older_isr_does_not_replace_a_newer_one() {
     assert_eq!(rig.leader.isr(), [1, 2]);
     rig.step(Input::IsrCommitted { isr: vec![1], partition_epoch: 6 });
     assert_eq!(rig.leader.isr(), [1]);
+}
+
+#[test]
+fn a_follower_caught_up_with_the_leaders_previous_end_has_had_everything_then() {
+    let mut rig = leader_with(&[1, 2], &[1, 2], 1, false);
+    rig.step(appended(10));
+    rig.step(fetched(2, 5));
+    rig.after(400, appended(20));
+    rig.step(fetched(2, 10));
+    assert_eq!(rig.leader.follower(2).unwrap().caught_up_at, Some(100), "it has what there was at tick 100");
+    rig.after(400, fetched(2, 15));
+    assert_eq!(rig.leader.follower(2).unwrap().caught_up_at, Some(100), "and not what there was at tick 500");
+}
+
+#[test]
+fn a_replica_that_a_reassignment_adds_is_followed_and_joins() {
+    let mut rig = leader_with(&[1, 2], &[1, 2], 1, false);
+    rig.step(Input::Eligible([(1, 7), (2, 7), (3, 7)].into()));
+    rig.step(appended(10));
+    rig.step(fetched(2, 10));
+    assert_eq!(rig.step(fetched(3, 10)), [], "a stranger's fetch counts for nothing");
+    let reassigned = Input::Reassigned { replicas: vec![2, 3, 1], isr: vec![1, 2], partition_epoch: 6 };
+    assert_eq!(rig.step(reassigned), []);
+    assert_eq!(rig.step(fetched(3, 4)), [], "it lacks what is committed");
+    let joins = Effect::ProposeIsr { isr: vec![(1, -1), (2, 7), (3, 7)], partition_epoch: 6 };
+    assert_eq!(rig.step(fetched(3, 10)), [joins]);
+    let older = Input::Reassigned { replicas: vec![1, 2], isr: vec![1, 2], partition_epoch: 6 };
+    rig.step(older);
+    assert_eq!(rig.leader.replicas(), [2, 3, 1]);
+}
+
+#[test]
+fn a_replica_that_is_taken_away_no_longer_holds_the_watermark() {
+    let mut rig = leader_with(&[1, 2, 3], &[1, 2, 3], 1, false);
+    rig.step(appended(10));
+    rig.step(fetched(2, 10));
+    let reassigned = Input::Reassigned { replicas: vec![1, 2], isr: vec![1, 2], partition_epoch: 6 };
+    assert_eq!(rig.step(reassigned), [Effect::PublishHigh(10)]);
+    assert_eq!(rig.leader.follower(3), None);
+}
+
+#[test]
+fn the_watermark_waits_for_a_caught_up_replica_outside_the_isr() {
+    let mut rig = leader_with(&[1, 2, 3], &[1], 1, false);
+    rig.step(fetched(2, 0));
+    rig.step(fetched(3, 0));
+    assert_eq!(rig.step(appended(10)), [], "3 had everything a moment ago and may join; 2 is proposed");
+    assert_eq!(rig.step(fetched(2, 10)), []);
+    assert_eq!(rig.step(fetched(3, 8)), [Effect::PublishHigh(8)]);
+    assert_eq!(rig.after(LAG_MAX_MS + 1, Input::Timer), [Effect::PublishHigh(10)], "it has fallen back");
+}
+
+#[test]
+fn acks_all_is_told_when_the_in_sync_replicas_have_become_too_few() {
+    let mut rig = leader_with(&[1, 2], &[1, 2], 2, false);
+    rig.step(appended(10));
+    assert_eq!(rig.leader.acks_all(10), AcksAll::Waiting);
+    rig.step(fetched(2, 10));
+    assert_eq!(rig.leader.acks_all(10), AcksAll::Done);
+    rig.step(Input::IsrCommitted { isr: vec![1], partition_epoch: 6 });
+    assert!(rig.leader.is_under_min_isr(), "19 for what comes now");
+    assert_eq!(rig.leader.acks_all(10), AcksAll::TooFewReplicas, "20 for what was appended before");
+    rig.step(appended(20));
+    assert_eq!(rig.leader.acks_all(20), AcksAll::Waiting, "the watermark is frozen");
+}
+
+#[test]
+fn low_watermark_is_the_least_start_of_the_replicas_that_are_alive() {
+    let mut rig = leader_with(&[1, 2, 3], &[1, 2, 3], 1, false);
+    rig.step(appended(50));
+    assert_eq!(rig.leader.low_watermark(30), -1, "nobody has said yet");
+    for (by, log_start) in [(2, 10), (3, 20)] {
+        rig.step(Input::Fetched { by, from: 50, log_start, broker_epoch: 7 });
+    }
+    assert_eq!(rig.leader.low_watermark(30), 10);
+    rig.step(Input::Eligible([(1, 7), (3, 7)].into()));
+    assert_eq!(rig.leader.low_watermark(30), 20, "2 is fenced");
 }
