@@ -4,5 +4,16 @@
 
 #![forbid(unsafe_code)]
 
+mod api;
+mod broker;
+mod config;
+mod drive;
+mod features;
+mod http;
 mod net;
+mod node;
+#[doc(hidden)]
+pub mod quorum;
 pub mod session;
+
+pub use broker::{Broker, BrokerConfig, StartError, World};

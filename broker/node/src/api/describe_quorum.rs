@@ -1,0 +1,67 @@
+//! DescribeQuorum (key 55), versions 0–2.
+//!
+//! The metadata quorum as it is: leader, epoch, committed end, and for each voter and observer how far it is.
+//! v2 adds directory ids, node listeners and error messages. Any partition but `__cluster_metadata`-0 is unknown (3).
+
+use std::future::{Ready, ready};
+
+use ballast_wire::NO_LEADER;
+use kafka_protocol::messages::describe_quorum_request::{PartitionData as Asked, TopicData as AskedTopic};
+use kafka_protocol::messages::describe_quorum_response::{PartitionData, ReplicaState, TopicData};
+use kafka_protocol::messages::{BrokerId, DescribeQuorumRequest, DescribeQuorumResponse};
+
+use super::call::Ctx;
+use super::code;
+use super::view::{self, text};
+use crate::quorum::{QuorumView, ReplicaView};
+use crate::session::{Operation, Resource};
+
+const METADATA_TOPIC: &str = "__cluster_metadata";
+
+pub(super) fn handle(ctx: Ctx, request: DescribeQuorumRequest) -> Ready<DescribeQuorumResponse> {
+    let response = DescribeQuorumResponse::default();
+    if !ctx.may(Operation::Describe, Resource::Cluster) {
+        return ready(response.with_error_code(code::CLUSTER_AUTHORIZATION_FAILED));
+    }
+    let view = ctx.node.quorum.describe();
+    let topics = request.topics.iter().map(|topic| topic_row(&ctx, &view, topic));
+    ready(response.with_topics(topics.collect()))
+}
+
+fn topic_row(ctx: &Ctx, view: &QuorumView, topic: &AskedTopic) -> TopicData {
+    let rows = topic.partitions.iter().map(|asked| partition_row(ctx, view, topic.topic_name.as_str(), asked));
+    TopicData::default().with_topic_name(topic.topic_name.clone()).with_partitions(rows.collect())
+}
+
+fn partition_row(ctx: &Ctx, view: &QuorumView, topic: &str, asked: &Asked) -> PartitionData {
+    let row = PartitionData::default().with_partition_index(asked.partition_index);
+    if topic != METADATA_TOPIC || asked.partition_index != 0 {
+        let row = row.with_error_code(code::UNKNOWN_TOPIC_OR_PARTITION).with_leader_id(BrokerId(-1));
+        let words = "This server does not host this topic-partition.";
+        return if ctx.version >= 2 { row.with_error_message(Some(text(words))) } else { row };
+    }
+    let leader = view.leader.map(|leader| leader.node);
+    let members = |members: &[ReplicaView]| members.iter().map(|member| member_row(ctx, member)).collect();
+    row.with_leader_id(BrokerId(leader.unwrap_or(NO_LEADER)))
+        .with_leader_epoch(i32::try_from(view.epoch).unwrap_or(i32::MAX))
+        .with_high_watermark(offset(view.high_watermark))
+        .with_current_voters(members(&view.voters))
+        .with_observers(members(&view.observers))
+}
+
+fn member_row(ctx: &Ctx, member: &ReplicaView) -> ReplicaState {
+    let row = ReplicaState::default().with_replica_id(BrokerId(member.id.node));
+    let row = row.with_log_end_offset(member.log_end.map_or(-1, offset));
+    let row = if ctx.version >= 2 { row.with_replica_directory_id(view::id(member.id.directory)) } else { row };
+    if ctx.version < 1 {
+        return row;
+    }
+    // The leader has what it has; when others last fetched is not known here.
+    let is_here = member.id.node == ctx.node.id;
+    let now_ms = if is_here { ctx.node.clock.now_ms() } else { -1 };
+    row.with_last_fetch_timestamp(now_ms).with_last_caught_up_timestamp(now_ms)
+}
+
+fn offset(index: u64) -> i64 {
+    i64::try_from(index).unwrap_or(i64::MAX)
+}

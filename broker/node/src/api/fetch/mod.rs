@@ -1,0 +1,177 @@
+//! Fetch (key 1), versions 4–18.
+//!
+//! Waits until `min_bytes` are readable or `max_wait_ms` passes; an error in any partition answers at once, as does a log
+//! that has parted from the asker's. Uncommitted reads stop at the high watermark, committed reads at the last stable
+//! offset. v7 sessions · v9 fences by leader epoch · v12 divergence · v13 topic ids · v15 replica state · v16 leader hints.
+//! Not done: reads from followers by rack (v11), because there are none.
+//!
+//! Read next: `read` (one pass over the partitions), `session` (what an incremental fetch asks for and is told).
+
+mod read;
+mod session;
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use ballast_net::BoxFuture;
+use ballast_wire::fetch::{FetchRequest, FetchResponse, FetchedTopic};
+use ballast_wire::frame::{ApiKey, Pieces};
+use ballast_wire::shared::CurrentLeader;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
+
+use self::read::{Pass, Reader, Row, Wanted, pass};
+pub(crate) use self::session::Sessions;
+use self::session::{Opened, Plan};
+use super::call::{Call, Ctx};
+use super::code;
+use super::produce::endpoints;
+use crate::drive::partition::FetchGuard;
+use crate::net::conn::Answer;
+use crate::node::{TopicKey, Whereabouts};
+use crate::session::{Operation, Resource};
+
+const IDS_FROM: i16 = 13;
+const HINTS_FROM: i16 = 16;
+const READ_COMMITTED: i8 = 1;
+const ISOLATION_LEVELS: std::ops::RangeInclusive<i8> = 0..=1;
+
+/// How long a fetch waits, and for how much.
+#[derive(Clone, Copy)]
+struct Patience {
+    max_wait: Duration,
+    min_bytes: usize,
+}
+
+/// Starts a fetch.
+pub(super) fn start(call: Call) -> BoxFuture<'static, Answer> {
+    let Call { ctx, correlation_id, body, charge, .. } = call;
+    let request = match FetchRequest::decode(ctx.version, &body) {
+        Ok(request) => request,
+        Err(error) => {
+            let why = format!("a Fetch v{} request does not decode: {error}", ctx.version);
+            return Box::pin(std::future::ready(Answer::Close(why)));
+        }
+    };
+    let is_replica = request.replica_id >= 0;
+    if is_replica && !ctx.may(Operation::ClusterAction, Resource::Cluster) {
+        let answer = refused(&ctx, correlation_id, code::CLUSTER_AUTHORIZATION_FAILED);
+        return Box::pin(std::future::ready(answer));
+    }
+    let max_bytes = request.max_bytes.min(ctx.node.settings.replication.client_fetch_max_bytes).max(0) as usize;
+    let reader = Reader {
+        is_replica,
+        read_committed: request.isolation_level == READ_COMMITTED,
+        bad_isolation: !ISOLATION_LEVELS.contains(&request.isolation_level),
+        max_bytes,
+    };
+    let patience = Patience {
+        max_wait: Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0)),
+        min_bytes: (request.min_bytes.max(0) as usize).min(max_bytes),
+    };
+    let opened = session::open(&ctx, &request, is_replica);
+    drop(request);
+    drop((body, charge));
+    Box::pin(async move {
+        match opened {
+            Opened::Refused(code) => refused(&ctx, correlation_id, code),
+            Opened::Plan(plan) => {
+                let pass = wait(&ctx, reader, patience, &plan.wanted).await;
+                if pass.rows.iter().any(|row| row.fetched.error_code != code::NONE) {
+                    ctx.node.metrics.failed_fetch_requests.fetch_add(1, Ordering::Relaxed);
+                }
+                answer(&ctx, correlation_id, plan, pass)
+            }
+        }
+    })
+}
+
+/// Reads until there is enough, something is urgent, or time is up.
+async fn wait(ctx: &Ctx, reader: Reader, patience: Patience, wanted: &[Wanted]) -> Pass {
+    let deadline = Instant::now() + patience.max_wait;
+    let notify = Arc::new(Notify::new());
+    let mut stopping = ctx.node.stopping.subscribe();
+    // Nobody waits who does not have to: a first look without a place in any list.
+    let mut found = pass(ctx, reader, wanted).await;
+    let mut guards: Vec<FetchGuard> = Vec::new();
+    loop {
+        let enough = found.bytes >= patience.min_bytes || found.is_urgent || wanted.is_empty();
+        if enough || patience.max_wait.is_zero() || Instant::now() >= deadline || *stopping.borrow() {
+            return found;
+        }
+        if guards.is_empty() {
+            guards = wanted.iter().filter_map(|one| place(ctx, one, &notify)).collect();
+        } else {
+            tokio::select! {
+                biased;
+                () = notify.notified() => {}
+                () = sleep_until(deadline) => {}
+                // A sender that is gone means the same as a stop.
+                _ = stopping.changed() => {}
+            }
+        }
+        found = pass(ctx, reader, wanted).await;
+    }
+}
+
+fn place(ctx: &Ctx, wanted: &Wanted, notify: &Arc<Notify>) -> Option<FetchGuard> {
+    let key = if wanted.by_id { TopicKey::Id(wanted.id) } else { TopicKey::Name(&wanted.topic) };
+    match ctx.node.find(key, wanted.partition.index) {
+        Whereabouts::Here(partition) => Some(partition.await_change(notify)),
+        _ => None,
+    }
+}
+
+/// An answer about the request as a whole.
+fn refused(ctx: &Ctx, correlation_id: i32, error_code: i16) -> Answer {
+    let response: FetchResponse<'_> = FetchResponse {
+        throttle_time_ms: 0,
+        error_code,
+        session_id: 0,
+        topics: Vec::new(),
+        node_endpoints: Vec::new(),
+    };
+    frame(ctx, correlation_id, &response)
+}
+
+fn frame(ctx: &Ctx, correlation_id: i32, response: &FetchResponse<'_>) -> Answer {
+    let mut frame = Pieces::response_frame(ApiKey::FETCH, ctx.version, correlation_id);
+    response.encode(ctx.version, &mut frame);
+    Answer::Send(frame.finish_frame())
+}
+
+fn answer(ctx: &Ctx, correlation_id: i32, plan: Plan, mut pass: Pass) -> Answer {
+    let mut leaders = BTreeSet::new();
+    if ctx.version >= HINTS_FROM {
+        for Row { fetched, hint } in &mut pass.rows {
+            if let Some(hint) = hint {
+                leaders.insert(hint.leader);
+                let (leader_id, leader_epoch) = (hint.leader, hint.leader_epoch);
+                fetched.current_leader = Some(CurrentLeader { leader_id, leader_epoch });
+            }
+        }
+    }
+    let (session_id, rows) = match session::close(ctx, plan, pass.rows) {
+        Ok(closed) => closed,
+        Err(code) => return refused(ctx, correlation_id, code),
+    };
+    let mut topics: Vec<FetchedTopic<'_>> = Vec::new();
+    for (wanted, row) in &rows {
+        let by_id = ctx.version >= IDS_FROM;
+        let is_same =
+            |topic: &FetchedTopic<'_>| if by_id { topic.id == wanted.id } else { *topic.name == *wanted.topic };
+        if !topics.last().is_some_and(is_same) {
+            let name = if by_id { "" } else { &*wanted.topic };
+            topics.push(FetchedTopic { name: Cow::Borrowed(name), id: wanted.id, partitions: Vec::new() });
+        }
+        if let Some(topic) = topics.last_mut() {
+            topic.partitions.push(row.fetched.clone());
+        }
+    }
+    let node_endpoints = endpoints(ctx, &leaders);
+    let response = FetchResponse { throttle_time_ms: 0, error_code: code::NONE, session_id, topics, node_endpoints };
+    frame(ctx, correlation_id, &response)
+}

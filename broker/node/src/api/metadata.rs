@@ -1,0 +1,178 @@
+//! Metadata (key 3), versions 0–13.
+//!
+//! v0 empty list = all topics; v1+ null = all, empty = none. v4 says whether missing topics may be made; v7 leader epochs;
+//! v8–10 authorized operations of the cluster; v10 topic ids in answers, v12 in requests; v13 a top-level error.
+//! A missing topic that may be made is made behind the answer, which still says 3: clients ask again.
+//! Brokers and leaders are shown with their addresses on the listener that the request came in on; fenced brokers are not
+//! shown. `controller_id` is a random live broker, because every broker forwards to the controller.
+
+use std::collections::BTreeSet;
+use std::future::{Ready, ready};
+
+use ballast_core::controller::{NewTopic, Request};
+use ballast_core::image::{Image, Topic};
+use ballast_net::random_below;
+use ballast_wire::Uuid;
+use kafka_protocol::messages::metadata_response::{
+    MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic,
+};
+use kafka_protocol::messages::{BrokerId, MetadataRequest, MetadataResponse};
+
+use super::call::Ctx;
+use super::code::{self, Code};
+use super::view::{self, OPERATIONS_UNASKED, text, topic_name};
+use crate::session::{Operation, Resource};
+
+/// What one row of the request asks for.
+enum Wanted {
+    Name(String),
+    Id(Uuid),
+}
+
+pub(super) fn handle(ctx: Ctx, request: MetadataRequest) -> Ready<MetadataResponse> {
+    ready(answer(&ctx, &request))
+}
+
+fn answer(ctx: &Ctx, request: &MetadataRequest) -> MetadataResponse {
+    let image = ctx.node.metadata.image();
+    let mut response = MetadataResponse::default().with_cluster_authorized_operations(OPERATIONS_UNASKED);
+    if let Some(rows) = ids_too_early(ctx, request) {
+        return response.with_controller_id(BrokerId(-1)).with_topics(rows);
+    }
+    add_brokers(ctx, &image, &mut response);
+    if ctx.version <= 10 && request.include_cluster_authorized_operations {
+        let may = ctx.may(Operation::Describe, Resource::Cluster);
+        response.cluster_authorized_operations = if may { view::cluster_operations(ctx) } else { 0 };
+    }
+    let with_operations = request.include_topic_authorized_operations;
+    response.topics = match wanted(ctx, request) {
+        None => all_topics(ctx, &image, with_operations),
+        Some(wanted) => {
+            let may_create = ctx.version < 4 || request.allow_auto_topic_creation;
+            wanted.iter().map(|wanted| row(ctx, &image, wanted, with_operations, may_create)).collect()
+        }
+    };
+    response
+}
+
+/// Requests by id work from version 12 on; before, a request with one gets every row refused.
+fn ids_too_early(ctx: &Ctx, request: &MetadataRequest) -> Option<Vec<MetadataResponseTopic>> {
+    let topics = request.topics.as_ref()?;
+    let has_id = topics.iter().any(|topic| topic.name.is_none() || !topic.topic_id.is_nil());
+    if !(10..12).contains(&ctx.version) || !has_id {
+        return None;
+    }
+    let refused = topics.iter().map(|topic| {
+        let name = topic.name.as_ref().map_or("", |name| name.as_str());
+        error_row(ctx, Some(name), view::own_id(topic.topic_id), code::INVALID_REQUEST)
+    });
+    Some(refused.collect())
+}
+
+fn add_brokers(ctx: &Ctx, image: &Image, response: &mut MetadataResponse) {
+    let listener = &*ctx.session.listener;
+    for broker in image.brokers().filter(|broker| !broker.fenced) {
+        if let Some(endpoint) = broker.endpoint(listener) {
+            let row =
+                MetadataResponseBroker::default().with_node_id(BrokerId(broker.id)).with_host(text(&endpoint.host));
+            let row = row.with_port(i32::from(endpoint.port)).with_rack(broker.rack.as_deref().map(text));
+            response.brokers.push(row);
+        }
+    }
+    let at = random_below(&*ctx.node.entropy, response.brokers.len() as u64) as usize;
+    response.controller_id = response.brokers.get(at).map_or(BrokerId(-1), |broker| broker.node_id);
+    response.cluster_id = image.cluster_id().map(|id| text(&id.to_string()));
+}
+
+/// The rows of the request, each topic once; `None` for all topics.
+fn wanted(ctx: &Ctx, request: &MetadataRequest) -> Option<Vec<Wanted>> {
+    let topics = request.topics.as_ref()?;
+    if ctx.version == 0 && topics.is_empty() {
+        return None;
+    }
+    let ids: BTreeSet<Uuid> =
+        topics.iter().map(|topic| view::own_id(topic.topic_id)).filter(|id| !id.is_zero()).collect();
+    if !ids.is_empty() {
+        return Some(ids.into_iter().map(Wanted::Id).collect());
+    }
+    let names: BTreeSet<&str> =
+        topics.iter().map(|topic| topic.name.as_ref().map_or("", |name| name.as_str())).collect();
+    Some(names.into_iter().map(|name| Wanted::Name(name.to_owned())).collect())
+}
+
+fn all_topics(ctx: &Ctx, image: &Image, with_operations: bool) -> Vec<MetadataResponseTopic> {
+    let visible = |topic: &&std::sync::Arc<Topic>| ctx.may(Operation::Describe, Resource::Topic(&topic.name));
+    image.topics().filter(visible).map(|topic| topic_row(ctx, image, topic, with_operations)).collect()
+}
+
+fn row(ctx: &Ctx, image: &Image, wanted: &Wanted, operations: bool, may_create: bool) -> MetadataResponseTopic {
+    match wanted {
+        Wanted::Id(id) => match image.topic_by_id(*id) {
+            Some(topic) if ctx.may(Operation::Describe, Resource::Topic(&topic.name)) => {
+                topic_row(ctx, image, topic, operations)
+            }
+            // That it exists is nobody's business who may not see it.
+            Some(_) | None => error_row(ctx, None, *id, code::UNKNOWN_TOPIC_ID),
+        },
+        Wanted::Name(name) if !ctx.may(Operation::Describe, Resource::Topic(name)) => {
+            error_row(ctx, Some(name), Uuid::ZERO, code::TOPIC_AUTHORIZATION_FAILED)
+        }
+        Wanted::Name(name) => match image.topic(name) {
+            Some(topic) => topic_row(ctx, image, topic, operations),
+            None => error_row(ctx, Some(name), Uuid::ZERO, missing(ctx, name, may_create)),
+        },
+    }
+}
+
+/// What to say of a topic that is not there. Has it made if that is allowed.
+fn missing(ctx: &Ctx, name: &str, may_create: bool) -> Code {
+    if !view::is_topic_name(name) {
+        return code::INVALID_TOPIC_EXCEPTION;
+    }
+    if !may_create || !ctx.node.settings.topics.auto_create_topics_enable || view::is_internal(name) {
+        return code::UNKNOWN_TOPIC_OR_PARTITION;
+    }
+    let may = ctx.may(Operation::Create, Resource::Cluster) || ctx.may(Operation::Create, Resource::Topic(name));
+    if !may {
+        return code::TOPIC_AUTHORIZATION_FAILED;
+    }
+    let node = std::sync::Arc::clone(&ctx.node);
+    let topic = NewTopic { name: name.to_owned(), partitions: -1, replication_factor: -1, ..NewTopic::default() };
+    tokio::spawn(async move {
+        let timeout_ms = i32::try_from(node.settings.network.request_timeout_ms).unwrap_or(i32::MAX);
+        node.controller.ask(Request::CreateTopics { topics: vec![topic], validate_only: false, timeout_ms }).await;
+    });
+    code::UNKNOWN_TOPIC_OR_PARTITION
+}
+
+fn topic_row(ctx: &Ctx, image: &Image, topic: &Topic, operations: bool) -> MetadataResponseTopic {
+    let row = error_row(ctx, Some(&topic.name), topic.id, code::NONE);
+    let partitions = topic.partitions().map(|(index, partition)| {
+        let view = view::partition_view(image, partition, &ctx.session.listener);
+        let hidden_code = ctx.version < 6 && view.error == code::LISTENER_NOT_FOUND;
+        let error = if hidden_code { code::LEADER_NOT_AVAILABLE } else { view.error };
+        let row = MetadataResponsePartition::default().with_error_code(error).with_partition_index(index);
+        row.with_leader_id(BrokerId(view.leader))
+            .with_leader_epoch(partition.leader_epoch)
+            .with_replica_nodes(ids(&partition.replicas))
+            .with_isr_nodes(ids(&partition.isr))
+            .with_offline_replicas(ids(&view.offline))
+    });
+    let row = row.with_partitions(partitions.collect());
+    if operations { row.with_topic_authorized_operations(view::topic_operations(ctx, &topic.name)) } else { row }
+}
+
+fn error_row(ctx: &Ctx, name: Option<&str>, id: Uuid, error: Code) -> MetadataResponseTopic {
+    // Only version 12 and above may leave the name out.
+    let name = if ctx.version >= 12 { name } else { Some(name.unwrap_or("")) };
+    MetadataResponseTopic::default()
+        .with_error_code(error)
+        .with_name(name.map(topic_name))
+        .with_topic_id(view::id(id))
+        .with_is_internal(name.is_some_and(view::is_internal))
+        .with_topic_authorized_operations(OPERATIONS_UNASKED)
+}
+
+fn ids(brokers: &[i32]) -> Vec<BrokerId> {
+    brokers.iter().map(|id| BrokerId(*id)).collect()
+}

@@ -1,0 +1,126 @@
+//! The APIs that this broker serves: a table from key to versions to handler.
+//!
+//! One file per key; its header states versions, contract, and what is not done. What is not in the table is not
+//! advertised, and a request for it closes the connection, as Apache Kafka does.
+//!
+//! Read next: `call` (how a request reaches a handler), `code` (causes to Kafka's codes), then any handler.
+
+pub(crate) mod call;
+pub(crate) mod code;
+
+mod api_versions;
+mod controller;
+mod create_partitions;
+mod create_topics;
+mod delete_records;
+mod delete_topics;
+mod describe_cluster;
+mod describe_configs;
+mod describe_log_dirs;
+mod describe_quorum;
+mod describe_topic_partitions;
+pub(crate) mod fetch;
+mod init_producer_id;
+mod list_offsets;
+mod metadata;
+mod offset_for_leader_epoch;
+mod produce;
+pub(crate) mod view;
+
+use std::sync::Arc;
+
+use ballast_net::BoxFuture;
+use ballast_wire::frame::{ApiKey, RequestHeader};
+
+use self::call::{Call, Ctx};
+use crate::net::conn::{Answer, Service, Started};
+use crate::net::frame::Frame;
+use crate::node::Node;
+use crate::session::Session;
+
+/// One API.
+pub(crate) struct Api {
+    pub(crate) key: ApiKey,
+    /// Oldest version that is served.
+    pub(crate) min: i16,
+    /// Newest version that is served.
+    pub(crate) max: i16,
+    /// Oldest version that is advertised. Below `min` for Produce alone (KAFKA-18659: librdkafka looks for version 0).
+    pub(crate) advertised_min: i16,
+    /// May the connection's next request start while this one waits?
+    overlaps: bool,
+    start: fn(Call) -> BoxFuture<'static, Answer>,
+}
+
+const fn api(key: ApiKey, min: i16, max: i16, start: fn(Call) -> BoxFuture<'static, Answer>) -> Api {
+    Api { key, min, max, advertised_min: min, overlaps: false, start }
+}
+
+/// Every API, by key.
+pub(crate) const TABLE: &[Api] = &[
+    Api { advertised_min: 0, overlaps: true, ..api(ApiKey::PRODUCE, 3, 13, produce::start) },
+    Api { overlaps: true, ..api(ApiKey::FETCH, 4, 18, fetch::start) },
+    api(ApiKey::LIST_OFFSETS, 1, 10, |call| call.typed(list_offsets::handle)),
+    api(ApiKey::METADATA, 0, 13, |call| call.typed(metadata::handle)),
+    api(ApiKey::API_VERSIONS, 0, 4, |call| call.typed(api_versions::handle)),
+    api(ApiKey::CREATE_TOPICS, 2, 7, |call| call.typed(create_topics::handle)),
+    api(ApiKey::DELETE_TOPICS, 1, 6, |call| call.typed(delete_topics::handle)),
+    api(ApiKey::DELETE_RECORDS, 0, 2, |call| call.typed(delete_records::handle)),
+    api(ApiKey::INIT_PRODUCER_ID, 0, 5, |call| call.typed(init_producer_id::handle)),
+    api(ApiKey::OFFSET_FOR_LEADER_EPOCH, 2, 4, |call| call.typed(offset_for_leader_epoch::handle)),
+    api(ApiKey::DESCRIBE_CONFIGS, 1, 4, |call| call.typed(describe_configs::handle)),
+    api(ApiKey::DESCRIBE_LOG_DIRS, 1, 4, |call| call.typed(describe_log_dirs::handle)),
+    api(ApiKey::CREATE_PARTITIONS, 0, 3, |call| call.typed(create_partitions::handle)),
+    api(ApiKey::DESCRIBE_QUORUM, 0, 2, |call| call.typed(describe_quorum::handle)),
+    api(ApiKey::DESCRIBE_CLUSTER, 0, 2, |call| call.typed(describe_cluster::handle)),
+    api(ApiKey::DESCRIBE_TOPIC_PARTITIONS, 0, 0, |call| call.typed(describe_topic_partitions::handle)),
+];
+
+/// The requests of one connection.
+pub(crate) struct Requests {
+    pub(crate) node: Arc<Node>,
+    /// Who the connection is; `client_id` is that of each request.
+    pub(crate) session: Session,
+}
+
+impl Service for Requests {
+    fn start(&self, frame: Frame) -> Result<Started, String> {
+        let Frame { bytes, charge } = frame;
+        let (header, body) = RequestHeader::parse(&bytes).map_err(|error| format!("a request header: {error}"))?;
+        let RequestHeader { key, version, correlation_id, ref client_id } = header;
+        let Some(api) = TABLE.iter().find(|api| api.key == key) else {
+            return Err(format!("{key} is not served here"));
+        };
+        if version < api.min || version > api.max {
+            if key == ApiKey::API_VERSIONS {
+                let answer = Box::pin(std::future::ready(api_versions::unsupported(correlation_id)));
+                return Ok(Started { answer, overlaps: false });
+            }
+            return Err(format!("{key} v{version} is not served, v{} to v{} are", api.min, api.max));
+        }
+        let session = match client_id.as_deref() {
+            None | Some("") => self.session.clone(),
+            Some(id) => Session { client_id: id.into(), ..self.session.clone() },
+        };
+        self.node.metrics.request(key);
+        let body = bytes.slice(body.position()..);
+        let ctx = Ctx { node: Arc::clone(&self.node), session, version };
+        let call = Call { ctx, key, correlation_id, body, charge };
+        Ok(Started { answer: (api.start)(call), overlaps: api.overlaps })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_in_order_and_has_no_hole() {
+        for pair in TABLE.windows(2) {
+            assert!(pair[0].key < pair[1].key, "{} before {}", pair[0].key, pair[1].key);
+        }
+        for api in TABLE {
+            assert!(api.advertised_min <= api.min && api.min <= api.max, "{}", api.key);
+        }
+    }
+}

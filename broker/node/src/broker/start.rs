@@ -1,0 +1,389 @@
+//! A broker's start.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
+use std::time::Duration;
+
+use ballast_core::controller::{Config as ControllerConfig, Controller};
+use ballast_core::endpoint::{Endpoint, SecurityProtocol};
+use ballast_core::image::{Broker as Registration, FeatureRange};
+use ballast_core::registration::{Config as MembershipConfig, Registration as Membership};
+use ballast_core::settings::{BrokerSettings, Layers, SettingError, Statics};
+use ballast_net::{Connection, Listener};
+use ballast_wire::{BrokerId, Uuid};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use super::publish::{Entries, publish};
+use super::{Broker, BrokerConfig, Tasks, World};
+use crate::api::Requests;
+use crate::drive::controller::{MetadataLog, controller};
+use crate::drive::metadata::Metadata;
+use crate::drive::producer_ids::ProducerIds;
+use crate::drive::registration::{self, Identity};
+use crate::drive::store::{Dir, OpenError, Store, StoreConfig};
+use crate::drive::ticks::Ticks;
+use crate::http::{self, metrics::Metrics};
+use crate::net::conn::ConnLimits;
+use crate::net::limits::{Budget, ConnectionCount};
+use crate::net::listen::{self, Accept};
+use crate::node::Node;
+use crate::quorum::{NodeId, Quorum, QuorumConfig, QuorumError, QuorumNode, Timers};
+use crate::session::Session;
+
+/// Node id of a broker whose settings name none.
+const DEFAULT_NODE_ID: BrokerId = 1;
+/// Memory for requests in flight where `queued.max.request.bytes` does not say.
+const REQUEST_MEMORY_BYTES: u64 = 512 << 20;
+/// How long leaving in order may take.
+const LEAVE_MAX_MS: u64 = 5_000;
+
+/// Why a broker did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The settings contradict each other.
+    #[error(transparent)]
+    Settings(#[from] SettingError),
+    /// An address cannot be listened on.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        /// The address.
+        address: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A protocol that is not there.
+    #[error("listener {listener} asks for {protocol}, and only PLAINTEXT is supported")]
+    Protocol {
+        /// The listener.
+        listener: String,
+        /// What it asks for.
+        protocol: SecurityProtocol,
+    },
+    /// A log directory cannot be used.
+    #[error("{0}")]
+    Storage(String),
+    /// The metadata cannot be used.
+    #[error("{0}")]
+    Metadata(#[from] QuorumError),
+    /// The controller did not let the broker in.
+    #[error("{0}")]
+    Membership(String),
+}
+
+impl From<OpenError> for StartError {
+    fn from(error: OpenError) -> StartError {
+        StartError::Storage(error.to_string())
+    }
+}
+
+/// A listener that is bound but does not accept yet.
+struct Bound {
+    listener: Box<dyn Listener>,
+    advertised: Endpoint,
+}
+
+/// Everything below the API.
+struct Base {
+    id: BrokerId,
+    incarnation: Uuid,
+    settings: BrokerSettings,
+    statics: Arc<Statics>,
+    ticks: Ticks,
+    store: Arc<Store>,
+    quorum: Arc<Quorum>,
+    metadata: Arc<Metadata>,
+    entries: Entries,
+    /// Broker epoch of the last clean stop, -1 if the last stop was none.
+    previous_epoch: i64,
+}
+
+impl Broker {
+    /// Starts a broker and waits until it serves.
+    ///
+    /// # Errors
+    /// One line that says what stands in the way, and where.
+    pub async fn start(config: BrokerConfig, world: World) -> Result<Broker, StartError> {
+        let statics = Arc::new(config.statics.clone());
+        let layers = Layers { broker: None, cluster: None, statics: &statics };
+        let settings = BrokerSettings::resolve(&layers)?;
+        let bound = bind(&settings, &world).await?;
+        let http = bind_http(config.http).await?;
+        let base = Base::open(&config, &world, settings, statics).await?;
+        let listeners: Vec<Endpoint> = bound.iter().map(|bound| bound.advertised.clone()).collect();
+        let http_at = http.as_ref().and_then(|listener| listener.local_addr().ok());
+        let quorum = Arc::clone(&base.quorum);
+        let (node, tasks) = run(base, &world, bound, http, &listeners).await?;
+        Ok(Broker { node, quorum, listeners, http: http_at, tasks })
+    }
+}
+
+async fn bind(settings: &BrokerSettings, world: &World) -> Result<Vec<Bound>, StartError> {
+    let mut bound = Vec::new();
+    for endpoint in &settings.node.listeners {
+        if endpoint.protocol != SecurityProtocol::Plaintext {
+            let (listener, protocol) = (endpoint.listener.clone(), endpoint.protocol);
+            return Err(StartError::Protocol { listener, protocol });
+        }
+        let host = if endpoint.host.is_empty() { "0.0.0.0" } else { &endpoint.host };
+        let listener = world
+            .transport
+            .listen(host, endpoint.port)
+            .await
+            .map_err(|source| StartError::Listen { address: format!("{host}:{}", endpoint.port), source })?;
+        let advertised = settings.node.advertised.iter().find(|advertised| advertised.listener == endpoint.listener);
+        let mut advertised = advertised.unwrap_or(endpoint).clone();
+        if advertised.port == 0 {
+            advertised.port = listener.local_addr().port();
+        }
+        if advertised.host.is_empty() {
+            advertised.host = host_name();
+        }
+        bound.push(Bound { listener, advertised });
+    }
+    Ok(bound)
+}
+
+/// This machine's name: what Kafka advertises when it is told nothing.
+fn host_name() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/hostname")
+        .map_or_else(|_| "localhost".to_owned(), |name| name.trim().to_owned())
+}
+
+async fn bind_http(address: Option<SocketAddr>) -> Result<Option<TcpListener>, StartError> {
+    let Some(address) = address else { return Ok(None) };
+    let bound = TcpListener::bind(address).await;
+    bound.map(Some).map_err(|source| StartError::Listen { address: format!("{address} (HTTP)"), source })
+}
+
+impl Base {
+    /// Locks the directories, starts the quorum, and opens what the metadata gives to this broker.
+    async fn open(
+        config: &BrokerConfig,
+        world: &World,
+        settings: BrokerSettings,
+        statics: Arc<Statics>,
+    ) -> Result<Base, StartError> {
+        let id = settings.node.node_id.unwrap_or(DEFAULT_NODE_ID);
+        let incarnation = ballast_net::random_uuid(&*world.entropy);
+        let ticks = Ticks::new();
+        let store_config = StoreConfig {
+            me: id,
+            incarnation,
+            disk: Arc::clone(&world.disk),
+            clock: Arc::clone(&world.clock),
+            entropy: Arc::clone(&world.entropy),
+            ticks,
+            statics: Arc::clone(&statics),
+            lag_max_ms: settings.replication.lag_time_max_ms,
+            producer_id_expiration_ms: settings.log.producer_id_expiration_ms,
+            recovery_threads: settings.log.recovery_threads_per_data_dir,
+            reserve_bytes: settings.log.disk_reserve_bytes,
+        };
+        let store = Arc::new(Store::new(store_config, &config.log_dirs)?);
+        let quorum = start_quorum(world, id, &store.dirs[0]).await?;
+        let mut entries = quorum.listen();
+        let Some((image, _)) = entries.recv().await else {
+            return Err(StartError::Storage("the metadata quorum ended as it started".to_owned()));
+        };
+        store.set_image(&image);
+        let opened = store.open_all(Arc::clone(&image)).await?;
+        let metadata = Arc::new(Metadata::new());
+        let (at_store, at_image) = (Arc::clone(&store), Arc::clone(&image));
+        crate::drive::store::on_disk(&world.disk, move || at_store.apply_all(&at_image)).await;
+        metadata.publish(image);
+        let (partitions, recovered, strays) = (opened.partitions, opened.recovered, opened.strays);
+        tracing::info!(
+            broker = id,
+            partitions,
+            recovered,
+            strays,
+            clean = opened.clean_epoch.is_some(),
+            "logs are open"
+        );
+        let previous_epoch = opened.clean_epoch.unwrap_or(-1);
+        Ok(Base { id, incarnation, settings, statics, ticks, store, quorum, metadata, entries, previous_epoch })
+    }
+}
+
+/// A quorum of this node alone, once it leads and has applied everything that was committed.
+async fn start_quorum(world: &World, id: BrokerId, dir: &Dir) -> Result<Arc<Quorum>, StartError> {
+    let me = NodeId { node: id, directory: dir.id };
+    let quorum = Quorum::start(QuorumConfig {
+        me,
+        dir: dir.path.clone(),
+        disk: Arc::clone(&world.disk),
+        entropy: Arc::clone(&world.entropy),
+        clock: Arc::clone(&world.clock),
+        timers: Timers::default(),
+        voters: [(me, QuorumNode::default())].into(),
+    })
+    .await?;
+    let mut leads = quorum.leads();
+    tokio::select! {
+        biased;
+        error = quorum.fatal() => return Err(error.into()),
+        _ = leads.wait_for(|leads| *leads) => {}
+    }
+    Ok(Arc::new(quorum))
+}
+
+/// Starts everything that runs, and waits until the controller has let the broker in.
+async fn run(
+    base: Base,
+    world: &World,
+    bound: Vec<Bound>,
+    http: Option<TcpListener>,
+    listeners: &[Endpoint],
+) -> Result<(Arc<Node>, Tasks), StartError> {
+    let log: Arc<dyn MetadataLog> = Arc::clone(&base.quorum) as Arc<dyn MetadataLog>;
+    let machine = new_controller(&base, world)?;
+    let (handle, controlling) = controller(machine, Arc::clone(&log), base.ticks);
+    let publishing = publish(base.entries, Arc::clone(&base.store), Arc::clone(&base.metadata));
+    let mut background = vec![tokio::spawn(controlling), tokio::spawn(publishing)];
+
+    let network = &base.settings.network;
+    let memory = network.queued_max_request_bytes.unwrap_or(REQUEST_MEMORY_BYTES);
+    let node = Arc::new(Node {
+        id: base.id,
+        clock: Arc::clone(&world.clock),
+        entropy: Arc::clone(&world.entropy),
+        authorizer: Arc::clone(&world.authorizer),
+        ticks: base.ticks,
+        metadata: Arc::clone(&base.metadata),
+        store: Arc::clone(&base.store),
+        controller: handle,
+        producer_ids: ProducerIds::default(),
+        fetch_sessions: crate::api::fetch::Sessions::new(base.settings.replication.fetch_session_slots),
+        quorum: base.quorum,
+        metrics: Metrics::new(),
+        budget: Budget::new(usize::try_from(memory).unwrap_or(usize::MAX)),
+        connections: ConnectionCount::new(network.max_connections, network.max_connections_per_ip),
+        epoch: AtomicI64::new(-1),
+        ready: watch::Sender::new(false),
+        stopping: watch::Sender::new(false),
+        statics: base.statics,
+        settings: base.settings,
+    });
+    let cluster = cluster_id(&node).await;
+    node.store.join_cluster(cluster)?;
+
+    let leave = watch::Sender::new(false);
+    let registration = registration(&node, base.incarnation, listeners);
+    let identity = Identity { registration, cluster_id: cluster.to_string() };
+    let membership = Membership::new(membership_config(&node, base.previous_epoch));
+    let mut membership = tokio::spawn(registration::run(membership, Arc::clone(&node), identity, leave.subscribe()));
+    let_in(&node, &mut membership).await?;
+
+    background.push(tokio::spawn(
+        Arc::clone(&node.store)
+            .keep_house(node.settings.log.clone(), node.settings.replication.high_watermark_checkpoint_interval_ms),
+    ));
+    let connections = accept(&node, bound);
+    if let Some(listener) = http {
+        let serving = http::serve(listener, Arc::clone(&node), node.stopping.subscribe());
+        background.push(tokio::spawn(async move {
+            if let Err(error) = serving.await {
+                tracing::error!(%error, "HTTP is not served any more");
+            }
+        }));
+    }
+    let close = node.stopping.clone();
+    Ok((node, Tasks { leave, close, membership, connections, background }))
+}
+
+fn new_controller(base: &Base, world: &World) -> Result<Controller, SettingError> {
+    let config = ControllerConfig {
+        node: base.id,
+        statics: (*base.statics).clone(),
+        bootstrap_features: crate::features::bootstrap(),
+    };
+    let entropy = Arc::clone(&world.entropy);
+    let random = move || {
+        let mut bytes = [0; 16];
+        entropy.fill(&mut bytes);
+        bytes
+    };
+    Controller::new(config, Box::new(random))
+}
+
+/// The cluster's id, once the controller has minted it.
+async fn cluster_id(node: &Node) -> Uuid {
+    let mut applied = node.metadata.watch();
+    loop {
+        if let Some(id) = node.metadata.image().cluster_id() {
+            return id;
+        }
+        if applied.changed().await.is_err() {
+            // The metadata lives as long as the node.
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+fn registration(node: &Node, incarnation: Uuid, listeners: &[Endpoint]) -> Registration {
+    let features = crate::features::SUPPORTED.iter();
+    Registration {
+        id: node.id,
+        epoch: ballast_core::image::EPOCH_IS_INDEX,
+        incarnation,
+        listeners: listeners.to_vec(),
+        rack: node.settings.node.rack.clone(),
+        log_dirs: node.store.dirs.iter().map(|dir| dir.id).collect(),
+        features: features.map(|f| (f.name.to_owned(), FeatureRange { min: f.min, max: f.max })).collect(),
+        fenced: true,
+        in_controlled_shutdown: false,
+    }
+}
+
+fn membership_config(node: &Node, previous_epoch: i64) -> MembershipConfig {
+    let membership = &node.settings.membership;
+    MembershipConfig {
+        heartbeat_interval_ms: membership.heartbeat_interval_ms,
+        initial_timeout_ms: membership.initial_registration_timeout_ms,
+        shutdown_timeout_ms: LEAVE_MAX_MS,
+        previous_epoch,
+    }
+}
+
+/// Waits until the broker is unfenced.
+async fn let_in(node: &Node, membership: &mut JoinHandle<registration::Ended>) -> Result<(), StartError> {
+    let mut ready = node.ready.subscribe();
+    tokio::select! {
+        biased;
+        ended = membership => Err(StartError::Membership(match ended {
+            Ok(registration::Ended::GaveUp(reason)) => reason,
+            other => format!("the membership ended: {other:?}"),
+        })),
+        _ = ready.wait_for(|ready| *ready) => Ok(()),
+    }
+}
+
+fn accept(node: &Arc<Node>, bound: Vec<Bound>) -> Vec<JoinHandle<()>> {
+    let network = &node.settings.network;
+    let limits = ConnLimits {
+        frame_bytes_max: network.request_max_bytes,
+        idle_max: Duration::from_millis(network.connections_max_idle_ms),
+        budget: Arc::clone(&node.budget),
+    };
+    let accepting = bound.into_iter().map(|Bound { listener, advertised }| {
+        let name: Arc<str> = advertised.listener.into();
+        let (node, of_session) = (Arc::clone(node), Arc::clone(&name));
+        let stop = node.stopping.subscribe();
+        let count = Arc::clone(&node.connections);
+        let service = move |connection: &Connection| Requests {
+            node: Arc::clone(&node),
+            session: Session {
+                listener: Arc::clone(&of_session),
+                principal: "User:ANONYMOUS".into(),
+                host: connection.peer.ip(),
+                client_id: "".into(),
+            },
+        };
+        tokio::spawn(listen::run(Accept { name, listener, limits: limits.clone(), count, service, stop }))
+    });
+    accepting.collect()
+}

@@ -1,0 +1,3 @@
+//! Turns settings into what the parts of a broker take.
+
+pub(crate) mod log;

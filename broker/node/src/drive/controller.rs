@@ -1,0 +1,183 @@
+//! Drives the controller's machine: requests in, proposals to the quorum, answers out once they are committed.
+//!
+//! One task owns the machine. A request is a message to it with a channel for the answer; at most one proposal is on its
+//! way, and what is asked meanwhile waits in the machine. An answer carries the index that it rests on, so that whoever
+//! asked can wait until this broker has taken it in.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ballast_core::controller::{Controller, Effect, Input, ProposalId, Refusal, Request, RequestId, Response};
+use ballast_core::image::{Image, encode_records};
+use ballast_core::machine::Machine as _;
+use ballast_net::BoxFuture;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::{Instant, sleep_until};
+
+use super::ticks::Ticks;
+
+/// Requests that may wait for the controller before senders have to.
+const QUEUE_MAX: usize = 1024;
+
+/// What the controller needs of the metadata quorum.
+pub(crate) trait MetadataLog: Send + Sync {
+    /// Appends an entry; done once it is committed and applied here. Gives its index.
+    ///
+    /// An error leaves open whether it will be committed.
+    fn propose(&self, entry: Vec<u8>) -> BoxFuture<'static, Result<u64, String>>;
+
+    /// Does this node lead, with everything applied that was committed before? Tells of changes.
+    fn leads(&self) -> watch::Receiver<bool>;
+
+    /// The image with everything applied so far.
+    fn image(&self) -> Image;
+}
+
+/// An answer, and the index of the metadata that it rests on.
+pub(crate) struct Answered {
+    pub(crate) response: Response,
+    pub(crate) index: u64,
+}
+
+struct Ask {
+    request: Request,
+    answer: oneshot::Sender<Answered>,
+}
+
+/// Where requests to the controller go.
+#[derive(Clone)]
+pub(crate) struct ControllerHandle {
+    asks: mpsc::Sender<Ask>,
+}
+
+impl ControllerHandle {
+    /// Asks the controller. Without one, or when it is gone, the answer is `NotController`.
+    pub(crate) async fn ask(&self, request: Request) -> Answered {
+        let nobody = || Answered { response: Response::Refused(Refusal::NotController), index: 0 };
+        let (answer, answered) = oneshot::channel();
+        if self.asks.send(Ask { request, answer }).await.is_err() {
+            return nobody();
+        }
+        answered.await.unwrap_or_else(|_| nobody())
+    }
+}
+
+struct Driver {
+    machine: Controller,
+    log: Arc<dyn MetadataLog>,
+    ticks: Ticks,
+    waiting: BTreeMap<RequestId, oneshot::Sender<Answered>>,
+    next_id: RequestId,
+    /// Index of the last entry that the machine has seen committed.
+    committed: u64,
+    proposal: Option<(ProposalId, BoxFuture<'static, Result<u64, String>>)>,
+}
+
+/// Makes a handle and the task behind it, which runs until every handle is gone.
+pub(crate) fn controller(
+    machine: Controller,
+    log: Arc<dyn MetadataLog>,
+    ticks: Ticks,
+) -> (ControllerHandle, impl Future<Output = ()> + Send) {
+    let (asks, queue) = mpsc::channel(QUEUE_MAX);
+    let driver = Driver { machine, log, ticks, waiting: BTreeMap::new(), next_id: 0, committed: 0, proposal: None };
+    (ControllerHandle { asks }, driver.run(queue))
+}
+
+/// What may wake the driver.
+enum Event {
+    Asked(Ask),
+    Leads(bool),
+    Proposed(Result<u64, String>),
+    Timer,
+    Closed,
+}
+
+impl Driver {
+    async fn run(mut self, mut queue: mpsc::Receiver<Ask>) {
+        let mut leads = self.log.leads();
+        leads.mark_changed();
+        loop {
+            match self.next_event(&mut queue, &mut leads).await {
+                Event::Asked(ask) => self.asked(ask),
+                Event::Leads(true) => {
+                    let image = self.log.image();
+                    self.committed = image.index();
+                    self.step(Input::Lead { image });
+                }
+                Event::Leads(false) => self.step(Input::StepDown),
+                Event::Proposed(outcome) => self.proposed(outcome),
+                Event::Timer => self.step(Input::Timer),
+                Event::Closed => return,
+            }
+        }
+    }
+
+    async fn next_event(&mut self, queue: &mut mpsc::Receiver<Ask>, leads: &mut watch::Receiver<bool>) -> Event {
+        let wake_at = self.machine.wake_at().map(|tick| self.ticks.instant(tick));
+        let timer = async {
+            match wake_at {
+                Some(at) => sleep_until(at.max(Instant::now())).await,
+                None => std::future::pending().await,
+            }
+        };
+        let proposed = async {
+            match &mut self.proposal {
+                Some((_, outcome)) => outcome.await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            outcome = proposed => Event::Proposed(outcome),
+            changed = leads.changed() => match changed {
+                Ok(()) => Event::Leads(*leads.borrow_and_update()),
+                Err(_) => Event::Closed,
+            },
+            () = timer => Event::Timer,
+            ask = queue.recv() => ask.map_or(Event::Closed, Event::Asked),
+        }
+    }
+
+    fn asked(&mut self, Ask { request, answer }: Ask) {
+        let id = self.next_id;
+        self.next_id += 1;
+        self.waiting.insert(id, answer);
+        self.step(Input::Request { id, request });
+    }
+
+    fn proposed(&mut self, outcome: Result<u64, String>) {
+        let Some((proposal, _)) = self.proposal.take() else { return };
+        match outcome {
+            Ok(index) => {
+                self.committed = self.committed.max(index);
+                self.step(Input::Committed { proposal, index, image: self.log.image() });
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a change of the metadata was not committed; stepping down");
+                self.step(Input::StepDown);
+                if *self.log.leads().borrow() {
+                    self.step(Input::Lead { image: self.log.image() });
+                }
+            }
+        }
+    }
+
+    fn step(&mut self, input: Input) {
+        let mut effects = Vec::new();
+        self.machine.step(self.ticks.now(), input, &mut effects);
+        for effect in effects {
+            match effect {
+                Effect::Propose { proposal, records } => {
+                    self.proposal = Some((proposal, self.log.propose(encode_records(&records))));
+                }
+                Effect::Respond { to, response } => {
+                    if let Some(answer) = self.waiting.remove(&to) {
+                        // Whoever asked may have gone.
+                        let _ = answer.send(Answered { response, index: self.committed });
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! Drivers: they feed the machines of `ballast-core`, carry out what they ask for, and hold what they decide about.
+//!
+//! Read next: `partition` (one partition's log and its leader), `waiters` (who waits for a partition).
+
+pub(crate) mod controller;
+pub(crate) mod hosted;
+pub(crate) mod metadata;
+pub(crate) mod partition;
+pub(crate) mod producer_ids;
+pub(crate) mod registration;
+pub(crate) mod store;
+pub(crate) mod ticks;
+pub(crate) mod waiters;

@@ -1,0 +1,354 @@
+//! One partition on this broker: its log, the machine that leads it, and who waits for it.
+//!
+//! ```text
+//! produce: role lock { leader? } -> waiters lock { log.append } -> log.drain (no lock) -> role lock { step } -> wake
+//! fetch:   high (atomic), log.read (no lock)
+//! ```
+//! Holds: `high` never lies above the log's published end, and is written under the role lock only. Effects run after the
+//! lock. Locks are taken in the order role, waiters, log; never the other way round.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+
+use ballast_core::machine::{Machine as _, Tick};
+use ballast_core::replica::{Effect, Input, Leader, LeaderConfig, LeaderState};
+use ballast_log::disk::Disk;
+use ballast_log::{AppendError, Appended, Budget, Drained, Log, LogError, ValidBatch};
+use ballast_wire::{BrokerId, LeaderEpoch, NO_LEADER, Offset, PartitionIndex, Uuid};
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use super::waiters::{ProduceWait, Until, Waiters};
+
+/// Rounds that a task drains before it lets others run.
+const ROUNDS_A_TURN: u32 = 16;
+
+/// Whom a broker may ask for a partition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LeaderHint {
+    pub(crate) leader: BrokerId,
+    pub(crate) leader_epoch: LeaderEpoch,
+}
+
+/// Why a partition did not take or give what was asked.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Refused {
+    #[error("this broker does not lead the partition")]
+    NotLeader(LeaderHint),
+    #[error("leader epoch {asked} is below {ours}")]
+    FencedEpoch { asked: LeaderEpoch, ours: LeaderEpoch },
+    #[error("leader epoch {asked} is above {ours}")]
+    UnknownEpoch { asked: LeaderEpoch, ours: LeaderEpoch },
+    #[error("fewer replicas are in sync than min.insync.replicas asks for")]
+    NotEnoughReplicas,
+    #[error("its log directory is offline")]
+    Offline,
+}
+
+/// What is counted of a partition, in bytes and records since start.
+#[derive(Debug, Default)]
+pub(crate) struct Traffic {
+    pub(crate) bytes_in: AtomicU64,
+    pub(crate) records_in: AtomicU64,
+    pub(crate) bytes_out: AtomicU64,
+    pub(crate) produce_requests: AtomicU64,
+    pub(crate) fetch_requests: AtomicU64,
+}
+
+struct Role {
+    hint: LeaderHint,
+    leader: Option<Box<Leader>>,
+}
+
+pub(crate) struct Partition {
+    pub(crate) topic: Arc<str>,
+    pub(crate) topic_id: Uuid,
+    pub(crate) index: PartitionIndex,
+    /// Id of the log directory that it lives in.
+    pub(crate) directory: Uuid,
+    pub(crate) log: Log,
+    pub(crate) traffic: Traffic,
+    disk: Arc<dyn Disk>,
+    role: Mutex<Role>,
+    high: AtomicI64,
+    waiters: Waiters,
+    offline: AtomicBool,
+    syncing: AtomicBool,
+}
+
+/// Which partition, where.
+pub(crate) struct Place {
+    pub(crate) topic: Arc<str>,
+    pub(crate) topic_id: Uuid,
+    pub(crate) index: PartitionIndex,
+    pub(crate) directory: Uuid,
+}
+
+/// A produce on its way: appended, perhaps not yet published or committed.
+pub(crate) struct Produced {
+    pub(crate) appended: Appended,
+    pub(crate) wait: ProduceWait,
+}
+
+/// Why a produce was refused at once.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ProduceError {
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    #[error(transparent)]
+    Append(#[from] AppendError),
+}
+
+impl Partition {
+    /// A partition that nobody leads yet. `high` is its checkpointed watermark; it is clipped to the log.
+    pub(crate) fn new(place: Place, log: Log, disk: Arc<dyn Disk>, high: Offset) -> Partition {
+        let high = high.clamp(log.start(), log.end());
+        Partition {
+            topic: place.topic,
+            topic_id: place.topic_id,
+            index: place.index,
+            directory: place.directory,
+            traffic: Traffic::default(),
+            disk,
+            role: Mutex::new(Role { hint: LeaderHint { leader: NO_LEADER, leader_epoch: -1 }, leader: None }),
+            high: AtomicI64::new(high),
+            waiters: Waiters::default(),
+            offline: AtomicBool::new(false),
+            syncing: AtomicBool::new(false),
+            log,
+        }
+    }
+
+    /// The high watermark.
+    pub(crate) fn high(&self) -> Offset {
+        self.high.load(Ordering::Acquire)
+    }
+
+    /// The last stable offset. Equal to the high watermark: there are no transactions to wait for.
+    pub(crate) fn stable(&self) -> Offset {
+        self.high()
+    }
+
+    pub(crate) fn hint(&self) -> LeaderHint {
+        self.role.lock().hint
+    }
+
+    pub(crate) fn is_leader(&self) -> bool {
+        self.role.lock().leader.is_some()
+    }
+
+    /// Is its log directory gone? Then it serves nothing more.
+    pub(crate) fn is_offline(&self) -> bool {
+        self.offline.load(Ordering::Acquire)
+    }
+
+    /// Takes the partition out of service: its directory failed.
+    pub(crate) fn take_offline(&self) {
+        self.offline.store(true, Ordering::Release);
+        self.waiters.wake_fetches();
+    }
+
+    /// Begins to lead, or goes on leading with another ISR.
+    pub(crate) fn lead(
+        &self,
+        me: BrokerId,
+        state: LeaderState,
+        config: LeaderConfig,
+        now: Tick,
+    ) -> Result<(), LogError> {
+        let mut role = self.role.lock();
+        let mut effects = Vec::new();
+        match &mut role.leader {
+            Some(leader) if leader.leader_epoch() == state.leader_epoch => {
+                let LeaderState { replicas, isr, partition_epoch, .. } = state;
+                leader.step(now, Input::Reassigned { replicas, isr, partition_epoch }, &mut effects);
+                leader.step(now, Input::Configured(config), &mut effects);
+            }
+            _ => {
+                self.log.assign_epoch(state.leader_epoch, self.log.end())?;
+                role.hint = LeaderHint { leader: me, leader_epoch: state.leader_epoch };
+                let end = self.log.end();
+                let mut leader = Leader::new(me, state, config, end, self.high(), now);
+                leader.step(now, Input::Appended { end }, &mut effects);
+                leader.step(now, Input::Synced { end: self.log.recovery_point() }, &mut effects);
+                role.leader = Some(Box::new(leader));
+            }
+        }
+        self.carry_out(effects);
+        drop(role);
+        self.wake();
+        Ok(())
+    }
+
+    /// Stops leading; `hint` says who does.
+    pub(crate) fn resign(&self, hint: LeaderHint) {
+        let mut role = self.role.lock();
+        role.hint = hint;
+        role.leader = None;
+        drop(role);
+        self.waiters.wake_fetches();
+    }
+
+    /// Compares the epoch that a request names with ours; -1 and below name none (KIP-320).
+    ///
+    /// # Errors
+    /// `NotLeader`, `FencedEpoch`, `UnknownEpoch`, `Offline`.
+    pub(crate) fn check_leader(&self, asked: LeaderEpoch) -> Result<LeaderHint, Refused> {
+        if self.is_offline() {
+            return Err(Refused::Offline);
+        }
+        let role = self.role.lock();
+        let ours = role.hint.leader_epoch;
+        if asked >= 0 && asked < ours {
+            return Err(Refused::FencedEpoch { asked, ours });
+        }
+        if asked >= 0 && asked > ours {
+            return Err(Refused::UnknownEpoch { asked, ours });
+        }
+        if role.leader.is_none() {
+            return Err(Refused::NotLeader(role.hint));
+        }
+        Ok(role.hint)
+    }
+
+    /// Has the watermark passed the start of this leadership? Before that, offsets near the end are a guess (KIP-207).
+    pub(crate) fn knows_the_end(&self) -> bool {
+        self.role.lock().leader.as_ref().is_some_and(|leader| leader.knows_the_end())
+    }
+
+    /// Appends a batch and writes it, unless somebody else is writing and will do so. The wait ends as `until` says.
+    pub(crate) fn produce(
+        self: &Arc<Self>,
+        batch: ValidBatch,
+        until: Until,
+        now_ms: i64,
+        now: Tick,
+    ) -> Result<Produced, ProduceError> {
+        let (appended, wait) = {
+            let role = self.role.lock();
+            if self.is_offline() {
+                return Err(Refused::Offline.into());
+            }
+            let Some(leader) = &role.leader else { return Err(Refused::NotLeader(role.hint).into()) };
+            if until == Until::Committed && leader.is_under_min_isr() {
+                return Err(Refused::NotEnoughReplicas.into());
+            }
+            let epoch = leader.leader_epoch();
+            self.waiters.enter_produce(until, || {
+                self.log.append(batch, epoch, now_ms).map(|appended| (appended, appended.last_offset))
+            })?
+        };
+        self.drain(Budget::Through(appended.last_offset), now_ms, now);
+        if appended.duplicate {
+            // The original may have been published, and its waiters told, long before this one came.
+            self.wake();
+        }
+        Ok(Produced { appended, wait })
+    }
+
+    /// Were there still enough in-sync replicas when the batch was committed? If not the client is told so (20), although
+    /// the batch is in the log.
+    pub(crate) fn is_under_min_isr(&self) -> bool {
+        self.role.lock().leader.as_ref().is_some_and(|leader| leader.is_under_min_isr())
+    }
+
+    fn drain(self: &Arc<Self>, budget: Budget, now_ms: i64, now: Tick) {
+        let Drained::Done { end, more, failed } = self.log.drain(budget) else { return };
+        if let Some((from, error)) = failed {
+            tracing::warn!(topic = %self.topic, partition = self.index, %error, "an append failed and was taken back");
+            self.waiters.fail_produces(from, &error);
+        }
+        self.step(now, Input::Appended { end });
+        self.wake();
+        if self.log.needs_sync(now_ms) {
+            self.start_sync(now_ms, now);
+        }
+        if more {
+            let this = Arc::clone(self);
+            tokio::spawn(async move {
+                tokio::task::yield_now().await;
+                this.drain(Budget::Rounds(ROUNDS_A_TURN), now_ms, now);
+            });
+        }
+    }
+
+    /// Group commit: one sync serves every append that came in before it began; what comes meanwhile is for the next.
+    pub(crate) fn start_sync(self: &Arc<Self>, now_ms: i64, now: Tick) {
+        if self.syncing.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let this = Arc::clone(self);
+        self.disk.spawn(Box::new(move || {
+            let outcome = this.log.sync(now_ms);
+            this.syncing.store(false, Ordering::Release);
+            match outcome {
+                Ok(end) => {
+                    this.step(now, Input::Synced { end });
+                    this.wake();
+                    if this.log.needs_sync(now_ms) {
+                        this.start_sync(now_ms, now);
+                    }
+                }
+                Err(error) => this.sync_failed(&error),
+            }
+        }));
+    }
+
+    /// An fsync error is final: the log refuses writes from now on, and so do we.
+    fn sync_failed(&self, error: &LogError) {
+        tracing::error!(topic = %self.topic, partition = self.index, %error, "a sync failed, the partition goes offline");
+        self.take_offline();
+        if let LogError::SyncFailed(cause) = error {
+            self.waiters.fail_produces(0, &AppendError::SyncFailed(cause.clone()));
+        }
+    }
+
+    /// Feeds the leader's machine, if there is one.
+    pub(crate) fn step(&self, now: Tick, input: Input) {
+        let mut role = self.role.lock();
+        let Some(leader) = &mut role.leader else { return };
+        let mut effects = Vec::new();
+        leader.step(now, input, &mut effects);
+        self.carry_out(effects);
+    }
+
+    /// Runs under the role lock, so that `high` moves in the machine's order.
+    fn carry_out(&self, effects: Vec<Effect>) {
+        for effect in effects {
+            match effect {
+                Effect::PublishHigh(high) => self.high.store(high, Ordering::Release),
+                Effect::ProposeIsr { isr, partition_epoch } => {
+                    tracing::warn!(topic = %self.topic, partition = self.index, ?isr, partition_epoch, "ISR change not proposed: replicas on other brokers do not fetch yet");
+                }
+            }
+        }
+    }
+
+    pub(crate) fn wake(&self) {
+        self.waiters.answer_produces(self.log.end(), self.high());
+        self.waiters.wake_fetches();
+    }
+
+    /// Something that fetches wait for changed: the log start, the settings, the leadership.
+    pub(crate) fn wake_fetches(&self) {
+        self.waiters.wake_fetches();
+    }
+
+    /// Registers a fetch until the guard is dropped.
+    pub(crate) fn await_change(self: &Arc<Self>, notify: &Arc<Notify>) -> FetchGuard {
+        self.waiters.enter_fetch(notify);
+        FetchGuard { partition: Arc::clone(self), notify: Arc::clone(notify) }
+    }
+}
+
+/// A fetch's place in a partition's list.
+pub(crate) struct FetchGuard {
+    partition: Arc<Partition>,
+    notify: Arc<Notify>,
+}
+
+impl Drop for FetchGuard {
+    fn drop(&mut self) {
+        self.partition.waiters.leave_fetch(&self.notify);
+    }
+}

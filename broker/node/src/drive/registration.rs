@@ -1,0 +1,160 @@
+//! Drives this broker's membership: registers with the controller, sends signs of life, leaves in order.
+//!
+//! The controller lives in this process and is asked through its handle; nothing here depends on that.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use ballast_core::controller::{BrokerHeartbeat, RegisterBroker, Request, Response};
+use ballast_core::image::Registration;
+use ballast_core::machine::Machine as _;
+use ballast_core::registration::{Effect, Input, Registration as Membership};
+use ballast_net::BoxFuture;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+
+use crate::node::Node;
+
+/// Kafka's code for a cluster id that is not ours to join, used when the controller's answer has no code of its own.
+const UNKNOWN: i16 = -1;
+
+/// How a membership ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// In order. Its epoch belongs in the mark of a clean stop.
+    Stopped {
+        /// Broker epoch, or -1.
+        epoch: i64,
+    },
+    /// The broker was never let in.
+    GaveUp(String),
+}
+
+/// Everything that a registration says, but for its epoch.
+pub(crate) struct Identity {
+    pub(crate) registration: Registration,
+    pub(crate) cluster_id: String,
+}
+
+struct Driver {
+    machine: Membership,
+    node: Arc<Node>,
+    identity: Identity,
+    asked: Option<BoxFuture<'static, Input>>,
+    ended: Option<Ended>,
+}
+
+/// Takes part until `stop` becomes true and the controller lets the broker go.
+pub(crate) async fn run(
+    machine: Membership,
+    node: Arc<Node>,
+    identity: Identity,
+    mut stop: watch::Receiver<bool>,
+) -> Ended {
+    let mut driver = Driver { machine, node, identity, asked: None, ended: None };
+    let mut applied = driver.node.metadata.watch();
+    applied.mark_changed();
+    driver.step(Input::Start);
+    let mut stopping = false;
+    loop {
+        if let Some(ended) = driver.ended.take() {
+            return ended;
+        }
+        let wake_at = driver.machine.wake_at().map(|tick| driver.node.ticks.instant(tick));
+        let timer = async {
+            match wake_at {
+                Some(at) => sleep_until(at.max(Instant::now())).await,
+                None => std::future::pending().await,
+            }
+        };
+        let asked = async {
+            match &mut driver.asked {
+                Some(asked) => asked.await,
+                None => std::future::pending().await,
+            }
+        };
+        let input = tokio::select! {
+            biased;
+            answered = asked => { driver.asked = None; answered }
+            _ = stop.wait_for(|stop| *stop), if !stopping => { stopping = true; Input::Shutdown }
+            Ok(()) = applied.changed() => Input::MetadataApplied { index: *applied.borrow_and_update() },
+            () = timer => Input::Timer,
+        };
+        driver.step(input);
+    }
+}
+
+impl Driver {
+    fn step(&mut self, input: Input) {
+        let mut effects = Vec::new();
+        self.machine.step(self.node.ticks.now(), input, &mut effects);
+        for effect in effects {
+            self.carry_out(effect);
+        }
+    }
+
+    fn carry_out(&mut self, effect: Effect) {
+        match effect {
+            Effect::Register { previous_epoch } => self.register(previous_epoch),
+            Effect::Heartbeat { epoch, metadata_index, want_fence, want_shutdown, offline_dirs } => {
+                self.node.epoch.store(epoch, Ordering::Release);
+                let id = self.node.id;
+                self.heartbeat(BrokerHeartbeat { id, epoch, metadata_index, want_fence, want_shutdown, offline_dirs });
+            }
+            Effect::Unfenced => {
+                self.node.ready.send_replace(true);
+                tracing::info!(broker = self.node.id, epoch = self.node.broker_epoch(), "unfenced");
+            }
+            Effect::Fenced => {
+                self.node.ready.send_replace(false);
+                tracing::warn!(broker = self.node.id, "fenced: the controller no longer counts on this broker");
+            }
+            Effect::Stopped { released, epoch } => {
+                if !released {
+                    tracing::warn!(broker = self.node.id, "stopping without the controller's consent");
+                }
+                self.ended = Some(Ended::Stopped { epoch });
+            }
+            Effect::GiveUp { reason } => self.ended = Some(Ended::GaveUp(reason.to_string())),
+        }
+    }
+
+    fn register(&mut self, previous_epoch: i64) {
+        let request = Request::RegisterBroker(RegisterBroker {
+            cluster_id: self.identity.cluster_id.clone(),
+            broker: self.identity.registration.clone(),
+            previous_epoch,
+            in_process: true,
+        });
+        let controller = self.node.controller.clone();
+        self.asked = Some(Box::pin(async move {
+            match controller.ask(request).await.response {
+                Response::RegisterBroker(Ok(epoch)) => Input::Registered { epoch },
+                Response::RegisterBroker(Err(error)) => {
+                    tracing::warn!(%error, "the registration was refused");
+                    Input::Refused { code: error.code() }
+                }
+                Response::Refused(_) => Input::Unreachable,
+                other => {
+                    tracing::error!(?other, "a registration got another request's answer");
+                    Input::Refused { code: UNKNOWN }
+                }
+            }
+        }));
+    }
+
+    fn heartbeat(&mut self, heartbeat: BrokerHeartbeat) {
+        let controller = self.node.controller.clone();
+        self.asked = Some(Box::pin(async move {
+            match controller.ask(Request::BrokerHeartbeat(heartbeat)).await.response {
+                Response::BrokerHeartbeat(Ok(reply)) => Input::HeartbeatAnswered {
+                    is_caught_up: reply.is_caught_up,
+                    is_fenced: reply.is_fenced,
+                    should_shut_down: reply.should_shut_down,
+                },
+                Response::BrokerHeartbeat(Err(error)) => Input::Refused { code: error.code() },
+                _ => Input::Unreachable,
+            }
+        }));
+    }
+}

@@ -1,0 +1,183 @@
+//! Takes in what the metadata says: partitions are made, opened, led, resigned from and deleted.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use ballast_core::image::{ConfigResource, Delta, Image, ResourceKind, Topic};
+use ballast_core::replica::{Input, LeaderConfig, LeaderState};
+use ballast_core::settings::TopicSettings;
+use ballast_log::dirs::{CheckpointKind, DirState, PartitionDir};
+use ballast_wire::{NO_LEADER, PartitionIndex, Uuid};
+
+use super::{Store, dir};
+use crate::drive::partition::{LeaderHint, Partition};
+
+impl Store {
+    /// Carries out a delta. Blocks.
+    pub(crate) fn apply(&self, image: &Arc<Image>, delta: &Delta) {
+        *self.image.lock() = Arc::clone(image);
+        for topic in &delta.topics_deleted {
+            self.delete_topic(topic);
+        }
+        let mut changed = delta.partitions_changed.clone();
+        if delta.brokers_changed.contains(&self.config.me) {
+            // Whether this life of the broker may lead anything depends on its registration.
+            changed.extend(self.hosted.all().iter().map(|partition| (partition.topic_id, partition.index)));
+        }
+        let configs = self.topics_with_new_configs(image, &delta.configs_changed);
+        for (topic, index) in changed {
+            self.apply_partition(image, topic, index);
+        }
+        for topic in configs {
+            self.apply_configs(image, &topic);
+        }
+        if !delta.brokers_changed.is_empty() {
+            self.tell_eligible(image);
+        }
+    }
+
+    /// Takes in a whole image at start-up.
+    pub(crate) fn apply_all(&self, image: &Arc<Image>) {
+        *self.image.lock() = Arc::clone(image);
+        let mut all = self.missing(image);
+        all.extend(self.hosted.all().iter().map(|partition| (partition.topic_id, partition.index)));
+        for (topic, index) in all {
+            self.apply_partition(image, topic, index);
+        }
+        self.tell_eligible(image);
+    }
+
+    /// The image that partitions are opened with.
+    pub(crate) fn set_image(&self, image: &Arc<Image>) {
+        *self.image.lock() = Arc::clone(image);
+    }
+
+    pub(super) fn apply_partition(&self, image: &Image, topic: Uuid, index: PartitionIndex) {
+        let Some(topic) = image.topic_by_id(topic) else { return };
+        let Some(state) = topic.partition(index) else { return };
+        let hosted = self.hosted.by_id(topic.id, index);
+        if !state.replicas.contains(&self.config.me) {
+            if let Some(partition) = hosted {
+                self.delete_partition(&partition, self.topic_settings(image, &topic.name).file_delete_delay_ms);
+            }
+            return;
+        }
+        let Some(partition) = hosted.or_else(|| self.make(topic, index)) else { return };
+        let settings = self.topic_settings(image, &topic.name);
+        let registered = image.broker(self.config.me).is_some_and(|me| me.incarnation == self.config.incarnation);
+        if state.leader == self.config.me && registered {
+            let leader_state = LeaderState {
+                leader_epoch: state.leader_epoch,
+                partition_epoch: state.partition_epoch,
+                replicas: state.replicas.clone(),
+                isr: state.isr.clone(),
+            };
+            let (config, now) = (self.leader_config(&settings), self.config.ticks.now());
+            if let Err(error) = partition.lead(self.config.me, leader_state, config, now) {
+                tracing::error!(topic = %topic.name, partition = index, %error, "cannot lead a partition");
+            }
+        } else {
+            let leader = if registered { state.leader } else { NO_LEADER };
+            partition.resign(LeaderHint { leader, leader_epoch: state.leader_epoch });
+        }
+    }
+
+    /// Makes a partition that is new here; what stands in the way is remembered and tried again.
+    fn make(&self, topic: &Arc<Topic>, index: PartitionIndex) -> Option<Arc<Partition>> {
+        let dir = self.least_used_dir()?;
+        let key = (topic.id, index);
+        match self.create_partition(&dir, topic, index) {
+            Ok(()) => {
+                self.broken.lock().remove(&key);
+                self.hosted.by_id(topic.id, index)
+            }
+            Err(error) => {
+                if !self.broken.lock().contains_key(&key) {
+                    tracing::error!(topic = %topic.name, partition = index, %error, "a partition cannot be made; trying again");
+                }
+                self.broken.lock().insert(key, error);
+                None
+            }
+        }
+    }
+
+    fn leader_config(&self, settings: &TopicSettings) -> LeaderConfig {
+        LeaderConfig {
+            min_isr: usize::try_from(settings.min_insync_replicas).unwrap_or(1).max(1),
+            durable: settings.flush_messages == 1 && self.config.disk.is_durable(),
+            lag_max_ms: self.config.lag_max_ms,
+        }
+    }
+
+    fn delete_topic(&self, topic: &Topic) {
+        self.broken.lock().retain(|(id, _), _| *id != topic.id);
+        let partitions = self.hosted.of_topic(topic.id);
+        for partition in &partitions {
+            let delay_ms = partition.log.config().file_delete_delay_ms;
+            self.delete_partition(partition, delay_ms);
+        }
+        // A topic made again under the name must not find the offsets of this one.
+        let dirs: BTreeSet<Uuid> = partitions.iter().map(|partition| partition.directory).collect();
+        for dir in dirs {
+            self.save_recovery(dir);
+        }
+    }
+
+    /// Takes a partition out of service; its folder is renamed now and unlinked later.
+    fn delete_partition(&self, partition: &Arc<Partition>, delay_ms: i64) {
+        self.hosted.remove(partition.topic_id, partition.index);
+        partition.take_offline();
+        let plain = PartitionDir::new(&partition.topic, partition.index);
+        let folder = partition.log.dir();
+        let doomed = folder.with_file_name(plain.with(DirState::Delete(self.random_id())).to_string());
+        match partition.log.rename_dir(&doomed) {
+            Ok(()) => self.doomed.lock().push((self.now_ms().saturating_add(delay_ms), doomed)),
+            Err(error) => {
+                tracing::error!(folder = %folder.display(), %error, "a deleted partition cannot be renamed");
+            }
+        }
+        if let Err(error) = partition.log.close() {
+            tracing::debug!(folder = %folder.display(), %error, "closing a deleted partition");
+        }
+    }
+
+    fn topics_with_new_configs(&self, image: &Image, changed: &BTreeSet<ConfigResource>) -> BTreeSet<Arc<str>> {
+        let of_brokers = changed.iter().any(|resource| resource.kind == ResourceKind::Broker);
+        if of_brokers {
+            return image.topics().map(|topic| Arc::clone(&topic.name)).collect();
+        }
+        let of_topics = changed.iter().filter(|resource| resource.kind == ResourceKind::Topic);
+        of_topics.map(|resource| resource.name.as_str().into()).collect()
+    }
+
+    fn apply_configs(&self, image: &Image, topic: &str) {
+        let Some(id) = image.topic(topic).map(|topic| topic.id) else { return };
+        let settings = self.topic_settings(image, topic);
+        let config = self.log_config(&settings);
+        for partition in self.hosted.of_topic(id) {
+            partition.log.update_config(Arc::clone(&config));
+            partition.step(self.config.ticks.now(), Input::Configured(self.leader_config(&settings)));
+            partition.wake();
+        }
+    }
+
+    fn tell_eligible(&self, image: &Image) {
+        let eligible: std::collections::BTreeMap<_, _> =
+            image.brokers().filter(|broker| broker.is_active()).map(|broker| (broker.id, broker.epoch)).collect();
+        for partition in self.hosted.all() {
+            partition.step(self.config.ticks.now(), Input::Eligible(eligible.clone()));
+        }
+    }
+
+    /// Writes recovery points and log starts of one directory.
+    pub(super) fn save_recovery(&self, directory: Uuid) {
+        let Some(dir) = self.dir(directory) else { return };
+        let all = self.hosted.all();
+        let saved = dir
+            .write_offsets(CheckpointKind::RecoveryPoint, &all, |partition| Some(partition.log.recovery_point()))
+            .and_then(|()| dir.write_offsets(CheckpointKind::LogStart, &all, dir::log_start));
+        if let Err(error) = saved {
+            self.dir_failed(dir, &error.to_string());
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! What this broker stores: its log directories, and the partitions in them.
+//!
+//! ```text
+//! metadata delta -> apply   : make, open, lead, resign, delete partitions
+//! clock          -> upkeep  : sync, checkpoint, retain, unlink, watch the room that is left
+//! SIGTERM        -> close   : trim, sync, checkpoint, mark clean
+//! ```
+//! Holds: a partition is in `hosted` exactly while its log is open for clients. All of it blocks, and therefore runs on the
+//! disk's threads (see [`on_disk`]), never on a runtime's worker.
+//!
+//! Read next: `open` (start-up), `apply`, `upkeep`, `close`.
+
+mod apply;
+mod close;
+mod dir;
+mod open;
+mod upkeep;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use ballast_core::image::Image;
+use ballast_core::settings::{Layers, Statics, TopicSettings};
+use ballast_log::disk::Disk;
+use ballast_log::{LogConfig, LogError};
+use ballast_net::{Clock, Entropy};
+use ballast_wire::{BrokerId, PartitionIndex, Uuid};
+use parking_lot::Mutex;
+use tokio::sync::{oneshot, watch};
+
+pub(crate) use self::dir::Dir;
+pub(crate) use self::open::OpenError;
+use super::hosted::Hosted;
+use super::ticks::Ticks;
+use crate::config::log::log_config;
+
+/// What the store needs of its surroundings.
+pub(crate) struct StoreConfig {
+    pub(crate) me: BrokerId,
+    /// This life of the process: partitions are led only once the metadata knows of it.
+    pub(crate) incarnation: Uuid,
+    pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) entropy: Arc<dyn Entropy>,
+    pub(crate) ticks: Ticks,
+    pub(crate) statics: Arc<Statics>,
+    /// `replica.lag.time.max.ms`.
+    pub(crate) lag_max_ms: u64,
+    /// `producer.id.expiration.ms`.
+    pub(crate) producer_id_expiration_ms: i64,
+    /// `num.recovery.threads.per.data.dir`.
+    pub(crate) recovery_threads: usize,
+    /// `ballast.disk.reserve.bytes`; `None` for its default.
+    pub(crate) reserve_bytes: Option<u64>,
+}
+
+/// The store.
+pub(crate) struct Store {
+    config: StoreConfig,
+    pub(crate) dirs: Vec<Arc<Dir>>,
+    pub(crate) hosted: Hosted,
+    /// Partitions that could not be opened or made, and why. Tried again by upkeep.
+    broken: Mutex<BTreeMap<(Uuid, PartitionIndex), LogError>>,
+    /// Folders of deleted partitions, and when they may go, in ms since 1970.
+    doomed: Mutex<Vec<(i64, std::path::PathBuf)>>,
+    /// The image that `broken` partitions are tried with.
+    image: Mutex<Arc<Image>>,
+    closed: AtomicBool,
+    /// The cause, once the broker can store nothing any more.
+    fatal: watch::Sender<Option<String>>,
+}
+
+impl Store {
+    /// Could this partition not be opened?
+    pub(crate) fn is_broken(&self, topic: Uuid, index: PartitionIndex) -> bool {
+        self.broken.lock().contains_key(&(topic, index))
+    }
+
+    /// The disk, for work that blocks (see [`on_disk`]).
+    pub(crate) fn disk(&self) -> Arc<dyn Disk> {
+        Arc::clone(&self.config.disk)
+    }
+
+    /// The log directory with this id.
+    pub(crate) fn dir(&self, id: Uuid) -> Option<&Arc<Dir>> {
+        self.dirs.iter().find(|dir| dir.id == id)
+    }
+
+    /// Becomes the cause once the last log directory has failed.
+    pub(crate) fn fatal(&self) -> watch::Receiver<Option<String>> {
+        self.fatal.subscribe()
+    }
+
+    /// What a topic's configs come to on this broker.
+    fn topic_settings(&self, image: &Image, topic: &str) -> TopicSettings {
+        let layers = Layers::of(image, Some(self.config.me), &self.config.statics);
+        let resource = ballast_core::image::ConfigResource::topic(topic);
+        TopicSettings::resolve(image.configs(&resource).map(|configs| &**configs), &layers)
+    }
+
+    fn log_config(&self, settings: &TopicSettings) -> Arc<LogConfig> {
+        Arc::new(log_config(settings, self.config.producer_id_expiration_ms))
+    }
+
+    fn random_id(&self) -> Uuid {
+        ballast_net::random_uuid(&*self.config.entropy)
+    }
+
+    fn now_ms(&self) -> i64 {
+        self.config.clock.now_ms()
+    }
+}
+
+/// Runs blocking work on the disk's threads.
+pub(crate) async fn on_disk<T: Send + 'static>(disk: &Arc<dyn Disk>, work: impl FnOnce() -> T + Send + 'static) -> T {
+    let (done, result) = oneshot::channel();
+    disk.spawn(Box::new(move || {
+        // Whoever asked may have gone.
+        let _ = done.send(work());
+    }));
+    result.await.expect("a disk runs every job that it takes")
+}

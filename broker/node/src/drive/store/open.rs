@@ -1,0 +1,270 @@
+//! Start-up: lock the log directories, then open every partition that the metadata gives to this broker.
+//!
+//! What lies on disk without being in the metadata is kept, but out of the way (`-stray`); what was being deleted is deleted.
+//! After a clean stop no log body is read; after a crash every log is read from its recovery point on, in parallel.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use ballast_core::image::{Image, Topic};
+use ballast_log::dirs::{
+    CheckpointKind, DirError, DirState, LogDir, Owner, PartitionDir, read_partition_metadata, write_partition_metadata,
+};
+use ballast_log::{Log, LogError, OpenFrom, Progress, RecoveryReport};
+use ballast_wire::{PartitionIndex, Uuid};
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+use super::dir::Offsets;
+use super::{Dir, Store, StoreConfig, on_disk};
+use crate::drive::hosted::Hosted;
+use crate::drive::partition::{Partition, Place};
+
+/// The metadata log's topic, which lives among the partitions but is opened by the quorum.
+const METADATA_TOPIC: &str = "__cluster_metadata";
+
+/// Why the store cannot start.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum OpenError {
+    /// A log directory.
+    #[error(transparent)]
+    Dir(#[from] DirError),
+    /// Nothing to store in.
+    #[error("no log directory can be used")]
+    NoDirectory,
+}
+
+/// What a start found.
+#[derive(Debug, Default)]
+pub(crate) struct Opened {
+    pub(crate) partitions: usize,
+    pub(crate) strays: usize,
+    pub(crate) recovered: usize,
+    /// Was every directory stopped cleanly? Its broker epoch, the least of them, if so.
+    pub(crate) clean_epoch: Option<i64>,
+}
+
+/// One folder to open.
+struct Job {
+    dir: Arc<Dir>,
+    topic: Arc<Topic>,
+    index: PartitionIndex,
+    from: OpenFrom,
+    high: i64,
+}
+
+impl Store {
+    /// Locks the log directories. No log is opened yet.
+    pub(crate) fn new(config: StoreConfig, paths: &[PathBuf]) -> Result<Store, OpenError> {
+        let mut dirs = Vec::new();
+        for path in paths {
+            let new_directory_id = ballast_net::random_uuid(&*config.entropy);
+            let owner = Owner { node_id: config.me, cluster_id: None, new_directory_id };
+            dirs.push(Arc::new(Dir::new(LogDir::open(Arc::clone(&config.disk), path, owner)?)));
+        }
+        if dirs.is_empty() {
+            return Err(OpenError::NoDirectory);
+        }
+        Ok(Store {
+            config,
+            dirs,
+            hosted: Hosted::default(),
+            broken: Mutex::default(),
+            doomed: Mutex::default(),
+            image: Mutex::default(),
+            closed: AtomicBool::new(false),
+            fatal: watch::Sender::new(None),
+        })
+    }
+
+    /// Writes down which cluster the directories belong to, or refuses to go on if they belong to another one.
+    pub(crate) fn join_cluster(&self, cluster: Uuid) -> Result<(), OpenError> {
+        for dir in &self.dirs {
+            dir.with(|dir| dir.set_cluster_id(cluster))?;
+        }
+        Ok(())
+    }
+
+    /// Opens everything that `image` gives to this broker.
+    pub(crate) async fn open_all(self: &Arc<Store>, image: Arc<Image>) -> Result<Opened, OpenError> {
+        let this = Arc::clone(self);
+        let scanned = on_disk(&self.config.disk, move || this.scan(&image)).await;
+        let (jobs, mut opened) = scanned?;
+        let jobs = Arc::new(Mutex::new(jobs));
+        let workers = self.config.recovery_threads.max(1) * self.dirs.len();
+        let running: Vec<_> = (0..workers)
+            .map(|_| {
+                let (this, jobs) = (Arc::clone(self), Arc::clone(&jobs));
+                on_disk(&self.config.disk, move || this.work(&jobs))
+            })
+            .collect();
+        for worker in running {
+            let (partitions, recovered) = worker.await;
+            opened.partitions += partitions;
+            opened.recovered += recovered;
+        }
+        Ok(opened)
+    }
+
+    fn scan(&self, image: &Image) -> Result<(Vec<Job>, Opened), OpenError> {
+        let mut opened = Opened { clean_epoch: Some(i64::MAX), ..Opened::default() };
+        let mut jobs = Vec::new();
+        for dir in &self.dirs {
+            let clean = dir.with(LogDir::take_clean_shutdown)?.flatten();
+            opened.clean_epoch = opened.clean_epoch.zip(clean).map(|(epoch, mark)| epoch.min(mark.broker_epoch));
+            let recovery_points = dir.read_offsets(CheckpointKind::RecoveryPoint)?;
+            let log_starts = dir.read_offsets(CheckpointKind::LogStart)?;
+            let highs = dir.read_offsets(CheckpointKind::HighWatermark)?;
+            let at = |offsets: &Offsets, folder: &PartitionDir| {
+                offsets.get(&(folder.topic.clone(), folder.partition)).copied().unwrap_or(0)
+            };
+            for folder in dir.with(LogDir::partitions)?.unwrap_or_default() {
+                if folder.topic == METADATA_TOPIC {
+                    continue;
+                }
+                let Some(topic) = self.keep(dir, &folder, image, &mut opened)? else { continue };
+                let recovery_point = at(&recovery_points, &folder);
+                let from = OpenFrom { clean: clean.is_some(), recovery_point, log_start: at(&log_starts, &folder) };
+                let (dir, high) = (Arc::clone(dir), at(&highs, &folder));
+                jobs.push(Job { dir, topic, index: folder.partition, from, high });
+            }
+        }
+        Ok((jobs, opened))
+    }
+
+    /// The topic that a folder belongs to; `None` if it is not to be opened.
+    fn keep(
+        &self,
+        dir: &Dir,
+        folder: &PartitionDir,
+        image: &Image,
+        opened: &mut Opened,
+    ) -> Result<Option<Arc<Topic>>, DirError> {
+        let path = dir.path.join(folder.to_string());
+        match folder.state {
+            DirState::Plain => {}
+            DirState::Delete(_) => {
+                self.doomed.lock().push((i64::MIN, path));
+                return Ok(None);
+            }
+            DirState::Future(_) | DirState::Stray(_) => return Ok(None),
+        }
+        let id = read_partition_metadata(&*self.config.disk, &path)?;
+        let topic = image.topic(&folder.topic).filter(|topic| id.is_none_or(|id| id == topic.id));
+        let partition = topic.and_then(|topic| topic.partition(folder.partition));
+        if partition.is_some_and(|partition| partition.replicas.contains(&self.config.me)) {
+            return Ok(topic.cloned());
+        }
+        let stray = folder.with(DirState::Stray(self.random_id())).to_string();
+        tracing::warn!(folder = %path.display(), renamed_to = %stray, "a partition that the metadata does not give to this broker");
+        if let Err(error) = self.config.disk.rename(&path, &dir.path.join(stray)) {
+            tracing::warn!(folder = %path.display(), %error, "cannot rename it");
+        }
+        opened.strays += 1;
+        Ok(None)
+    }
+
+    /// Opens jobs until none is left: how many partitions, and how many of them needed repair.
+    fn work(&self, jobs: &Mutex<Vec<Job>>) -> (usize, usize) {
+        let (mut partitions, mut recovered) = (0, 0);
+        loop {
+            let next = jobs.lock().pop();
+            let Some(job) = next else { return (partitions, recovered) };
+            partitions += 1;
+            match self.open_partition(&job) {
+                Ok(repaired) => recovered += usize::from(repaired),
+                Err(error) => {
+                    tracing::error!(topic = %job.topic.name, partition = job.index, %error, "a partition cannot be opened");
+                    self.broken.lock().insert((job.topic.id, job.index), error);
+                }
+            }
+        }
+    }
+
+    /// True if it had to be repaired.
+    fn open_partition(&self, job: &Job) -> Result<bool, LogError> {
+        let Job { dir, topic, index, from, high } = job;
+        let path = dir.path.join(PartitionDir::new(&topic.name, *index).to_string());
+        let image = Arc::clone(&self.image.lock());
+        let config = self.log_config(&self.topic_settings(&image, &topic.name));
+        let mut told = |progress: Progress| tell_progress(&topic.name, *index, progress);
+        let disk = Arc::clone(&self.config.disk);
+        let (log, report) = Log::open(disk, path, config, *from, self.now_ms(), &mut told)?;
+        tell_report(&topic.name, *index, &report);
+        self.host(dir, topic, *index, log, *high);
+        Ok(report.cut.is_some() || !report.rebuilt_indexes.is_empty())
+    }
+
+    /// Makes the folder and the empty log of a new partition. A folder that is there (a creation that a crash cut short, or
+    /// one that failed half-way) is opened.
+    pub(super) fn create_partition(
+        &self,
+        dir: &Arc<Dir>,
+        topic: &Arc<Topic>,
+        index: PartitionIndex,
+    ) -> Result<(), LogError> {
+        let path = dir.path.join(PartitionDir::new(&topic.name, index).to_string());
+        let image = Arc::clone(&self.image.lock());
+        let config = self.log_config(&self.topic_settings(&image, &topic.name));
+        let disk = Arc::clone(&self.config.disk);
+        let there = matches!(disk.list(&path), Ok(entries) if entries.iter().any(|entry| entry.name.ends_with(".log")));
+        let log = if there {
+            let from = OpenFrom { clean: false, recovery_point: 0, log_start: 0 };
+            Log::open(disk, path.clone(), config, from, self.now_ms(), &mut |_| {})?.0
+        } else {
+            Log::create(disk, path.clone(), config, 0, self.now_ms())?
+        };
+        write_partition_metadata(&*self.config.disk, &path, topic.id)
+            .map_err(|error| LogError::Foreign { path, what: error.to_string() })?;
+        self.host(dir, topic, index, log, 0);
+        Ok(())
+    }
+
+    fn host(&self, dir: &Dir, topic: &Topic, index: PartitionIndex, log: Log, high: i64) {
+        let place = Place { topic: Arc::clone(&topic.name), topic_id: topic.id, index, directory: dir.id };
+        self.hosted.insert(Arc::new(Partition::new(place, log, Arc::clone(&self.config.disk), high)));
+    }
+
+    /// The directory for a new partition: the one with the fewest, as Apache Kafka chooses.
+    pub(super) fn least_used_dir(&self) -> Option<Arc<Dir>> {
+        let all = self.hosted.all();
+        let used = |dir: &&Arc<Dir>| all.iter().filter(|partition| partition.directory == dir.id).count();
+        self.dirs.iter().filter(|dir| !dir.is_offline()).min_by_key(used).cloned()
+    }
+
+    /// Names of the partitions that should be open and are not.
+    pub(super) fn missing(&self, image: &Image) -> BTreeSet<(Uuid, PartitionIndex)> {
+        let me = self.config.me;
+        let mine = image.topics().flat_map(|topic| {
+            let id = topic.id;
+            topic.partitions().filter(move |(_, p)| p.replicas.contains(&me)).map(move |(index, _)| (id, index))
+        });
+        mine.filter(|(topic, index)| self.hosted.by_id(*topic, *index).is_none()).collect()
+    }
+}
+
+fn tell_progress(topic: &str, partition: PartitionIndex, progress: Progress) {
+    let Progress { scanned_bytes, total_bytes, .. } = progress;
+    tracing::info!(topic, partition, scanned_bytes, total_bytes, "recovering");
+}
+
+fn tell_report(topic: &str, partition: PartitionIndex, report: &RecoveryReport) {
+    if let Some(cut) = &report.cut {
+        tracing::warn!(
+            topic,
+            partition,
+            file = %cut.path.display(),
+            position = cut.position,
+            bytes = cut.bytes,
+            segments = cut.segments,
+            end = cut.end,
+            reason = ?cut.reason,
+            "recovery cut off what was not whole"
+        );
+    }
+    if !report.rebuilt_indexes.is_empty() {
+        tracing::info!(topic, partition, indexes = report.rebuilt_indexes.len(), "recovery built indexes again");
+    }
+}

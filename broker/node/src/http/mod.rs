@@ -1,0 +1,51 @@
+//! HTTP: metrics for Prometheus, and health.
+//!
+//! `/metrics` · `/health/live` (the process answers) · `/health/ready` (this broker is registered and unfenced).
+//!
+//! Read next: `metrics` (what is counted), `exposition` (how it is shown).
+
+mod exposition;
+pub(crate) mod metrics;
+
+use std::io;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::IntoResponse;
+use axum::routing::get;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+use crate::node::Node;
+
+/// Serves until `stop` becomes true.
+pub(crate) async fn serve(listener: TcpListener, node: Arc<Node>, mut stop: watch::Receiver<bool>) -> io::Result<()> {
+    let routes = Router::new()
+        .route("/metrics", get(metrics))
+        .route("/health/live", get(|| async { "live\n" }))
+        .route("/health/ready", get(ready))
+        .with_state(node);
+    let stopped = async move {
+        // A sender that is gone means the same as a stop.
+        let _ = stop.wait_for(|stop| *stop).await;
+    };
+    axum::serve(listener, routes).with_graceful_shutdown(stopped).await
+}
+
+async fn metrics(State(node): State<Arc<Node>>) -> impl IntoResponse {
+    const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    match exposition::text(&node) {
+        Ok(text) => ([(header::CONTENT_TYPE, CONTENT_TYPE)], text).into_response(),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")).into_response(),
+    }
+}
+
+async fn ready(State(node): State<Arc<Node>>) -> (StatusCode, &'static str) {
+    if node.is_ready() {
+        (StatusCode::OK, "ready\n")
+    } else {
+        (StatusCode::SERVICE_UNAVAILABLE, "not registered yet\n")
+    }
+}

@@ -1,0 +1,122 @@
+//! What every handler can reach: the parts of a running broker.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use ballast_core::settings::{BrokerSettings, Statics};
+use ballast_net::{Clock, Entropy};
+use ballast_wire::{BrokerId, LeaderEpoch, PartitionIndex, Uuid};
+use tokio::sync::watch;
+
+use crate::api::code::{self, Code};
+use crate::api::fetch::Sessions;
+use crate::drive::controller::ControllerHandle;
+use crate::drive::metadata::Metadata;
+use crate::drive::partition::{LeaderHint, Partition};
+use crate::drive::producer_ids::ProducerIds;
+use crate::drive::store::Store;
+use crate::drive::ticks::Ticks;
+use crate::http::metrics::Metrics;
+use crate::net::limits::{Budget, ConnectionCount};
+use crate::quorum::Quorum;
+use crate::session::Authorizer;
+
+/// A running broker.
+pub(crate) struct Node {
+    pub(crate) id: BrokerId,
+    pub(crate) settings: BrokerSettings,
+    pub(crate) statics: Arc<Statics>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) entropy: Arc<dyn Entropy>,
+    pub(crate) ticks: Ticks,
+    pub(crate) authorizer: Arc<dyn Authorizer>,
+    pub(crate) metadata: Arc<Metadata>,
+    pub(crate) store: Arc<Store>,
+    pub(crate) controller: ControllerHandle,
+    pub(crate) producer_ids: ProducerIds,
+    pub(crate) fetch_sessions: Sessions,
+    pub(crate) quorum: Arc<Quorum>,
+    pub(crate) metrics: Metrics,
+    pub(crate) budget: Arc<Budget>,
+    pub(crate) connections: Arc<ConnectionCount>,
+    /// Epoch of the registration, -1 before there is one.
+    pub(crate) epoch: AtomicI64,
+    /// Registered and unfenced?
+    pub(crate) ready: watch::Sender<bool>,
+    /// Becomes true when connections must end: waits are cut short.
+    pub(crate) stopping: watch::Sender<bool>,
+}
+
+/// Where a partition is, as this broker knows it.
+pub(crate) enum Whereabouts {
+    /// Here, though perhaps not led here.
+    Here(Arc<Partition>),
+    /// It exists, and this is who leads it.
+    Elsewhere(LeaderHint),
+    /// It should be here, but its log could not be opened.
+    Broken,
+    /// There is no such topic or partition.
+    Unknown,
+}
+
+/// How a request names a topic.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum TopicKey<'a> {
+    /// By name.
+    Name(&'a str),
+    /// By id.
+    Id(Uuid),
+}
+
+impl Node {
+    /// Epoch of this broker's registration, -1 before there is one.
+    pub(crate) fn broker_epoch(&self) -> i64 {
+        self.epoch.load(Ordering::Acquire)
+    }
+
+    /// Is the broker registered and unfenced?
+    pub(crate) fn is_ready(&self) -> bool {
+        *self.ready.borrow()
+    }
+
+    /// Looks for a partition.
+    pub(crate) fn find(&self, topic: TopicKey<'_>, index: PartitionIndex) -> Whereabouts {
+        let here = match topic {
+            TopicKey::Name(name) => self.store.hosted.by_name(name, index),
+            TopicKey::Id(id) => self.store.hosted.by_id(id, index),
+        };
+        if let Some(partition) = here {
+            return Whereabouts::Here(partition);
+        }
+        let image = self.metadata.image();
+        let known = match topic {
+            TopicKey::Name(name) => image.topic(name),
+            TopicKey::Id(id) => image.topic_by_id(id),
+        };
+        match known.and_then(|topic| Some((topic.id, topic.partition(index)?))) {
+            None => Whereabouts::Unknown,
+            Some((id, _)) if self.store.is_broken(id, index) => Whereabouts::Broken,
+            Some((_, partition)) => {
+                Whereabouts::Elsewhere(LeaderHint { leader: partition.leader, leader_epoch: partition.leader_epoch })
+            }
+        }
+    }
+
+    /// A partition that this broker leads, in the epoch that the request names (-1 for none).
+    pub(crate) fn led(&self, topic: &str, index: PartitionIndex, epoch: LeaderEpoch) -> Result<Arc<Partition>, Code> {
+        match self.find(TopicKey::Name(topic), index) {
+            Whereabouts::Here(partition) => match partition.check_leader(epoch) {
+                Ok(_) => Ok(partition),
+                Err(refused) => Err(code::of_refused(&refused)),
+            },
+            Whereabouts::Elsewhere(_) => Err(code::NOT_LEADER_OR_FOLLOWER),
+            Whereabouts::Broken => Err(code::KAFKA_STORAGE_ERROR),
+            Whereabouts::Unknown => Err(code::UNKNOWN_TOPIC_OR_PARTITION),
+        }
+    }
+
+    /// The topic's name, for authorization and answers.
+    pub(crate) fn topic_name(&self, id: Uuid) -> Option<Arc<str>> {
+        self.metadata.image().topic_by_id(id).map(|topic| Arc::clone(&topic.name))
+    }
+}

@@ -1,0 +1,79 @@
+//! The command line: one subcommand for each noun or verb of the operator's.
+
+use std::future::Future;
+use std::io;
+
+use clap::{CommandFactory as _, Parser, Subcommand};
+use clap_complete::Shell;
+use tracing_subscriber::EnvFilter;
+
+use crate::error::Failure;
+use crate::{cluster, config, consume, log, produce, topic};
+
+/// A Kafka-compatible log broker and its tools.
+#[derive(Parser, Debug)]
+#[command(name = "ballast", version, propagate_version = true, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Create, list, describe, alter and delete topics.
+    Topic(topic::TopicArgs),
+    /// Read and change the settings of topics, brokers and the cluster.
+    Config(config::ConfigArgs),
+    /// Write lines from standard input to a topic.
+    Produce(produce::ProduceArgs),
+    /// Print the records of a topic.
+    Consume(consume::ConsumeArgs),
+    /// Describe the cluster, its nodes and its metadata quorum.
+    Cluster(cluster::ClusterArgs),
+    /// Look into the files of a log directory, without a broker.
+    Log(log::LogArgs),
+    /// Print a completion script for a shell.
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
+}
+
+impl Cli {
+    /// Does what was asked.
+    pub(crate) fn run(self) -> Result<(), Failure> {
+        match self.command {
+            Command::Topic(args) => block_on(topic::run(args)),
+            Command::Config(args) => block_on(config::run(args)),
+            Command::Produce(args) => block_on(produce::run(args)),
+            Command::Consume(args) => block_on(consume::run(args)),
+            Command::Cluster(args) => block_on(cluster::run(args)),
+            Command::Log(args) => log::run(args),
+            Command::Completions { shell } => {
+                clap_complete::generate(shell, &mut Cli::command(), "ballast", &mut io::stdout());
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Runs a client command on a runtime of its own. What is amiss but does not stop it is told on stderr (`RUST_LOG`).
+fn block_on(command: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Failure::new)?;
+    let result = runtime.block_on(command);
+    // A read of standard input may still be under way; it must not hold the command up.
+    runtime.shutdown_background();
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_definition_of_the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+}

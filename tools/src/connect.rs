@@ -1,0 +1,49 @@
+//! What every client command takes: where the cluster is, client properties, and the form of the output.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use ballast_client::{ClientConfig, Cluster, World, parse_properties};
+use clap::Args;
+
+use crate::error::Failure;
+
+const BOOTSTRAP_DEFAULT: &str = "localhost:9092";
+
+/// Options of every client command.
+#[derive(Args, Debug)]
+pub(crate) struct ConnectArgs {
+    /// Brokers to ask first, HOST:PORT separated by commas [default: localhost:9092].
+    #[arg(short = 'b', long, global = true, value_name = "LIST", help_heading = "Connection")]
+    bootstrap_server: Option<String>,
+    /// Client properties, by Kafka's names.
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Connection")]
+    command_config: Option<PathBuf>,
+    /// Print one JSON document instead of text for people.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+impl ConnectArgs {
+    /// The properties of `--command-config`, empty without one.
+    pub(crate) fn properties(&self) -> Result<BTreeMap<String, String>, Failure> {
+        let Some(path) = &self.command_config else { return Ok(BTreeMap::new()) };
+        let text = std::fs::read_to_string(path).map_err(|e| Failure::at(path, e))?;
+        Ok(parse_properties(&text))
+    }
+
+    /// The cluster; nothing is connected yet. The option wins over the file.
+    pub(crate) fn cluster(&self) -> Result<Cluster, Failure> {
+        let mut config = ClientConfig::new(BOOTSTRAP_DEFAULT)?;
+        config.connection.client_id = "ballast-cli".to_owned();
+        config.apply(&self.properties()?)?;
+        if let Some(list) = &self.bootstrap_server {
+            config.bootstrap_servers = ClientConfig::new(list).map_err(usage)?.bootstrap_servers;
+        }
+        Ok(Cluster::new(config, World::real()))
+    }
+}
+
+fn usage(error: ballast_client::ClientError) -> Failure {
+    Failure::Usage(format!("--bootstrap-server: {error}"))
+}

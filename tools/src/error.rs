@@ -1,0 +1,74 @@
+//! How a command fails: one line on stderr, and an exit status.
+
+use std::fmt::Display;
+use std::io;
+use std::process::ExitCode;
+
+use ballast_client::{ClientError, ErrorCode};
+
+/// Why a command did not do what it was asked.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The operation failed: what, where, and what to do.
+    Failed(String),
+    /// The command makes no sense as given.
+    Usage(String),
+    /// Whoever read our output has gone; nobody is left to tell.
+    NobodyReads,
+}
+
+impl Failure {
+    /// The operation failed: status 1.
+    pub(crate) fn new(message: impl Display) -> Failure {
+        Failure::Failed(message.to_string())
+    }
+
+    /// The command was not understood: status 2.
+    pub(crate) fn usage(message: impl Display) -> Failure {
+        Failure::Usage(message.to_string())
+    }
+
+    /// A failure at a file or folder.
+    pub(crate) fn at(path: &std::path::Path, error: impl Display) -> Failure {
+        Failure::Failed(format!("{}: {error}", path.display()))
+    }
+
+    /// Prints the line and gives the status.
+    pub(crate) fn report(&self) -> ExitCode {
+        let (message, status) = match self {
+            Failure::Failed(message) => (message, 1),
+            Failure::Usage(message) => (message, 2),
+            Failure::NobodyReads => return ExitCode::SUCCESS,
+        };
+        // One line, whatever a broker wrote into its message.
+        let line: Vec<&str> = message.split_whitespace().collect();
+        eprintln!("ballast: {}", line.join(" "));
+        ExitCode::from(status)
+    }
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Failure {
+        let advice = match error.code() {
+            Some(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION) => Some("`ballast topic list` shows what is there"),
+            Some(ErrorCode::TOPIC_ALREADY_EXISTS) => Some("--if-not-exists accepts that"),
+            Some(ErrorCode::OFFSET_OUT_OF_RANGE) => Some("`ballast topic describe` shows which offsets there are"),
+            Some(ErrorCode::MESSAGE_TOO_LARGE) => Some("max.message.bytes of the topic is the limit"),
+            _ => None,
+        };
+        Failure::Failed(match advice {
+            Some(advice) => format!("{error}; {advice}"),
+            None => error.to_string(),
+        })
+    }
+}
+
+/// Of standard output: files have their names in their failures.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Failure::NobodyReads,
+            _ => Failure::Failed(format!("cannot write the output: {error}")),
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! `ballast topic`: create, list, describe, alter, delete.
+
+mod describe;
+
+use ballast_client::Admin;
+use ballast_client::admin::NewTopic;
+use clap::{Args, Subcommand};
+use serde::Serialize;
+
+use crate::connect::ConnectArgs;
+use crate::error::Failure;
+use crate::output::{Column, print, print_json, table};
+
+#[derive(Args, Debug)]
+pub(crate) struct TopicArgs {
+    #[command(flatten)]
+    connect: ConnectArgs,
+    #[command(subcommand)]
+    command: TopicCommand,
+}
+
+#[derive(Subcommand, Debug)]
+enum TopicCommand {
+    /// Create a topic.
+    Create(CreateArgs),
+    /// List topics.
+    List {
+        /// Leave Kafka's own topics out.
+        #[arg(long)]
+        exclude_internal: bool,
+    },
+    /// Show partitions, offsets, sizes and settings of a topic, or of all.
+    Describe {
+        /// The topic; all without it.
+        name: Option<String>,
+    },
+    /// Give a topic more partitions.
+    Alter {
+        /// The topic.
+        name: String,
+        /// How many it shall have in all.
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(1..))]
+        partitions: i32,
+        /// Only ask whether it could be done.
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// Delete a topic and all that is in it.
+    Delete {
+        /// The topic.
+        name: String,
+        /// It is no failure if there is none.
+        #[arg(long)]
+        if_exists: bool,
+    },
+}
+
+#[derive(Args, Debug)]
+struct CreateArgs {
+    /// Its name.
+    name: String,
+    /// How many partitions; the cluster's default without it.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(1..), conflicts_with = "replica_assignment")]
+    partitions: Option<i32>,
+    /// How many replicas each has; the cluster's default without it.
+    #[arg(long, value_name = "R", value_parser = clap::value_parser!(i16).range(1..), conflicts_with = "replica_assignment")]
+    replication_factor: Option<i16>,
+    /// Brokers of each partition, the preferred leader first: 1:2,2:3 for two partitions.
+    #[arg(long, value_name = "LIST", value_parser = parse_assignment)]
+    replica_assignment: Option<Assignment>,
+    /// A setting; may be repeated.
+    #[arg(long = "config", value_name = "KEY=VALUE", value_parser = parse_setting)]
+    configs: Vec<(String, String)>,
+    /// It is no failure if there is one already.
+    #[arg(long)]
+    if_not_exists: bool,
+    /// Only ask whether it could be done.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Brokers of each partition.
+type Assignment = Box<[Vec<i32>]>;
+
+pub(crate) async fn run(args: TopicArgs) -> Result<(), Failure> {
+    let cluster = args.connect.cluster()?;
+    let json = args.connect.json;
+    let admin = Admin::new(cluster.clone());
+    match args.command {
+        TopicCommand::Create(create_args) => create(&admin, create_args, json).await,
+        TopicCommand::List { exclude_internal } => {
+            let metadata = cluster.all_topics().await?;
+            let topics = metadata.topics.values().filter(|topic| !(exclude_internal && topic.is_internal));
+            let rows: Vec<TopicRow> = topics
+                .map(|topic| TopicRow {
+                    name: topic.name.clone(),
+                    id: topic.id.to_string(),
+                    partitions: topic.partitions.len(),
+                    replication_factor: topic.partitions.values().map(|p| p.replicas.len()).max().unwrap_or(0),
+                    internal: topic.is_internal,
+                })
+                .collect();
+            list(&rows, json)
+        }
+        TopicCommand::Describe { name } => describe::run(&cluster, name.as_deref(), json).await,
+        TopicCommand::Alter { name, partitions, dry_run } => {
+            admin.create_partitions(&name, partitions, dry_run).await?;
+            done(json, &name, if dry_run { "could have" } else { "has" }, &format!("{partitions} partitions"))
+        }
+        TopicCommand::Delete { name, if_exists } => match admin.delete_topic(&name).await {
+            Err(e) if if_exists && e.code() == Some(ballast_client::ErrorCode::UNKNOWN_TOPIC_OR_PARTITION) => {
+                done(json, &name, "was", "not there")
+            }
+            result => result.map_err(Failure::from).and_then(|()| done(json, &name, "is", "deleted")),
+        },
+    }
+}
+
+#[derive(Serialize)]
+struct TopicRow {
+    name: String,
+    id: String,
+    partitions: usize,
+    replication_factor: usize,
+    internal: bool,
+}
+
+fn list(rows: &[TopicRow], json: bool) -> Result<(), Failure> {
+    if json {
+        return print_json(&serde_json::json!({ "topics": rows }));
+    }
+    let columns = [Column::Left("topic"), Column::Right("partitions"), Column::Right("replicas"), Column::Left("id")];
+    let cells = rows.iter().map(|row| {
+        vec![row.name.clone(), row.partitions.to_string(), row.replication_factor.to_string(), row.id.clone()]
+    });
+    print(&table(&columns, cells))
+}
+
+async fn create(admin: &Admin, args: CreateArgs, json: bool) -> Result<(), Failure> {
+    let topic = NewTopic {
+        name: args.name,
+        partitions: args.partitions,
+        replication_factor: args.replication_factor,
+        assignment: args.replica_assignment.map(Vec::from).unwrap_or_default(),
+        configs: args.configs.into_iter().collect(),
+    };
+    let created = match admin.create_topic(&topic, args.dry_run).await {
+        Err(e) if args.if_not_exists && e.code() == Some(ballast_client::ErrorCode::TOPIC_ALREADY_EXISTS) => {
+            return done(json, &topic.name, "was", "there already");
+        }
+        result => result?,
+    };
+    if json {
+        return print_json(&serde_json::json!({
+            "topic": created.name,
+            "id": created.id.to_string(),
+            "partitions": created.partitions,
+            "replication_factor": created.replication_factor,
+            "created": !args.dry_run,
+        }));
+    }
+    let verb = if args.dry_run { "could be created" } else { "is created" };
+    let (partitions, replicas) = (created.partitions, created.replication_factor);
+    print(&format!("topic {} {verb}: {partitions} partitions, {replicas} replicas each", created.name))
+}
+
+fn done(json: bool, topic: &str, verb: &str, state: &str) -> Result<(), Failure> {
+    if json {
+        return print_json(&serde_json::json!({ "topic": topic, "result": format!("{verb} {state}") }));
+    }
+    print(&format!("topic {topic} {verb} {state}"))
+}
+
+/// `KEY=VALUE`.
+pub(crate) fn parse_setting(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("expected KEY=VALUE".to_owned()),
+    }
+}
+
+fn parse_assignment(text: &str) -> Result<Assignment, String> {
+    let partition = |part: &str| {
+        let ids: Result<Vec<i32>, _> = part.split(':').map(|id| id.trim().parse()).collect();
+        ids.map_err(|_| format!("{part:?} is not a list of broker ids, as in 1:2"))
+    };
+    text.split(',').map(partition).collect::<Result<Vec<_>, _>>().map(Vec::into_boxed_slice)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn assignments_are_read_as_kafkas_tools_write_them() {
+        assert_eq!(parse_assignment("1:2,2:3").unwrap().to_vec(), [vec![1, 2], vec![2, 3]]);
+        assert!(parse_assignment("1:x").is_err());
+        assert!(parse_assignment("").is_err());
+    }
+
+    #[test]
+    fn a_setting_may_have_an_empty_value_and_no_empty_key() {
+        assert_eq!(parse_setting("a=").unwrap(), ("a".to_owned(), String::new()));
+        assert_eq!(parse_setting("a=b=c").unwrap().1, "b=c");
+        assert!(parse_setting("=a").is_err());
+        assert!(parse_setting("a").is_err());
+    }
+}
