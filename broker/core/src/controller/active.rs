@@ -10,7 +10,7 @@ use super::isr::alter_partitions;
 use super::request::{BrokerHeartbeat, HeartbeatReply, ProducerIds, Request, Response};
 use super::sessions::Sessions;
 use super::turn::Turn;
-use super::{Ask, Effect, ProposalId, RequestId, admin};
+use super::{Ask, Effect, ProposalId, RequestId, admin, dirs};
 use crate::image::{Image, Record};
 use crate::machine::Tick;
 use crate::settings::{BrokerSettings, Statics};
@@ -130,6 +130,10 @@ impl Active {
                 let checked = check_epoch(&draft.image, alter.broker, alter.broker_epoch);
                 let alter = |()| alter_partitions(&mut draft, alter.broker, &alter.partitions);
                 Response::AlterPartition(checked.map(alter))
+            }
+            Request::AssignReplicasToDirs { broker, broker_epoch, assignments } => {
+                let checked = check_epoch(&draft.image, broker, broker_epoch);
+                Response::AssignReplicasToDirs(checked.map(|()| dirs::assign(&mut draft, broker, &assignments)))
             }
             Request::AllocateProducerIds { broker, broker_epoch } => {
                 Response::AllocateProducerIds(allocate(&mut draft, broker, broker_epoch))

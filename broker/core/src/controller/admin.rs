@@ -57,6 +57,7 @@ pub(super) fn decide(ask: &mut Ask<'_>, draft: &mut Draft<'_>, request: Request)
         | Request::BrokerHeartbeat(_)
         | Request::UnregisterBroker { .. }
         | Request::AlterPartition(_)
+        | Request::AssignReplicasToDirs { .. }
         | Request::AllocateProducerIds { .. } => unreachable!("{request:?} is no administrator's request"),
     }
 }

@@ -10,6 +10,7 @@
 
 use ballast_wire::{BrokerId, NO_LEADER};
 
+use super::dirs;
 use super::draft::Draft;
 use super::error::BrokerError;
 use super::request::{BrokerHeartbeat, RegisterBroker};
@@ -184,7 +185,7 @@ pub(super) fn heartbeat(
         // It says itself that its life is over, so its next one need not wait for the session to run out.
         sessions.end(beat.id);
     } else {
-        drop_dirs(draft, &broker, beat);
+        dirs::drop_failed(draft, beat.id, &beat.offline_dirs);
     }
     Ok(next == Next::Released)
 }
@@ -215,23 +216,4 @@ fn next_state(draft: &Draft<'_>, sessions: &Sessions, broker: &Broker, beat: &Br
 /// Has the broker applied the entry that registered it?
 pub(super) fn is_caught_up(broker: &Broker, beat: &BrokerHeartbeat) -> bool {
     u64::try_from(broker.epoch).is_ok_and(|epoch| beat.metadata_index >= epoch)
-}
-
-/// Log directories that the broker reports as failed: what lives in them is out of sync and cannot lead.
-fn drop_dirs(draft: &mut Draft<'_>, broker: &Broker, beat: &BrokerHeartbeat) {
-    let failed = |dir: &ballast_wire::Uuid| beat.offline_dirs.contains(dir);
-    if !broker.log_dirs.iter().any(failed) {
-        return;
-    }
-    let Some(now) = draft.image.broker(broker.id) else { return };
-    let mut left = (**now).clone();
-    left.log_dirs.retain(|dir| !failed(dir));
-    draft.push(Record::RegisterBroker(Box::new(left)));
-    let affected = draft.partitions_where(|partition| {
-        partition.directory(broker.id).is_some_and(|dir| failed(&dir))
-            && (partition.isr.contains(&broker.id) || partition.leader == broker.id)
-    });
-    for (topic, index) in affected {
-        draft.change(topic, index, |change| change.isr.retain(|member| *member != broker.id));
-    }
 }

@@ -9,7 +9,7 @@ use ballast_wire::{BrokerId, PartitionIndex, Uuid};
 use super::Entropy;
 use super::draft::Draft;
 use super::error::TopicError;
-use super::names;
+use super::names::{self, Collisions};
 use super::placement::{Candidate, place};
 use super::request::{CreatedTopic, MorePartitions, NewTopic};
 use crate::image::{ConfigResource, Partition, Record, Recovery};
@@ -39,7 +39,8 @@ pub(super) fn create_topics(
     let refuse_all = too_many(topics.iter().map(count));
     let twice = names_that_come_twice(topics.iter().map(|topic| topic.name.as_str()));
     // Names are judged against the topics that were there before the request: two of its own may collide, as in Kafka.
-    let judged: Vec<_> = topics.iter().map(|topic| judge_name(draft, topic)).collect();
+    let collisions = Collisions::of(&draft.image, topics.iter().map(|topic| topic.name.as_str()));
+    let judged: Vec<_> = topics.iter().map(|topic| judge_name(draft, &collisions, &topic.name)).collect();
     let mut rows: Vec<(String, Result<CreatedTopic, TopicError>)> = Vec::new();
     for (topic, judged) in topics.iter().zip(judged) {
         if twice.contains(topic.name.as_str()) {
@@ -64,8 +65,7 @@ pub(super) fn names_that_come_twice<'a>(names: impl Iterator<Item = &'a str>) ->
     names.filter(|name| !seen.insert(*name)).collect()
 }
 
-fn judge_name(draft: &Draft<'_>, topic: &NewTopic) -> Result<(), TopicError> {
-    let name = topic.name.as_str();
+fn judge_name(draft: &Draft<'_>, collisions: &Collisions, name: &str) -> Result<(), TopicError> {
     if name == names::CLUSTER_METADATA_TOPIC {
         return Err(TopicError::Reserved(name.to_owned()));
     }
@@ -73,7 +73,7 @@ fn judge_name(draft: &Draft<'_>, topic: &NewTopic) -> Result<(), TopicError> {
     if draft.image.topic(name).is_some() {
         return Err(TopicError::Exists(name.to_owned()));
     }
-    match names::collision(&draft.image, name) {
+    match collisions.with(name) {
         Some(other) => Err(TopicError::Collides { name: name.to_owned(), other: other.to_owned() }),
         None => Ok(()),
     }

@@ -300,3 +300,29 @@ impl AlterPartitionError {
         }
     }
 }
+
+/// Why a replica was not assigned to a directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AssignError {
+    /// No topic has this id.
+    #[error("no topic has this id")]
+    UnknownTopicId,
+    /// The topic has no such partition.
+    #[error("the topic has no such partition")]
+    UnknownPartition,
+    /// The broker holds no replica of it.
+    #[error("the broker is no replica of the partition")]
+    NotReplica,
+}
+
+impl AssignError {
+    /// Kafka's error code.
+    #[must_use]
+    pub fn code(&self) -> i16 {
+        match self {
+            AssignError::UnknownTopicId => 100,
+            AssignError::UnknownPartition => 3,
+            AssignError::NotReplica => 6,
+        }
+    }
+}

@@ -25,6 +25,7 @@ mod change;
 mod configs;
 mod create;
 mod delete;
+mod dirs;
 mod draft;
 mod elect;
 mod error;
@@ -35,11 +36,11 @@ mod request;
 mod sessions;
 mod turn;
 
-pub use error::{AlterPartitionError, BrokerError, ConfigError, ElectionError, Refusal, TopicError};
+pub use error::{AlterPartitionError, AssignError, BrokerError, ConfigError, ElectionError, Refusal, TopicError};
 pub use request::{
-    AlterPartition, AlteredPartition, BrokerHeartbeat, ConfigChange, ConfigEntry, ConfigOp, CreatedTopic, DeletedTopic,
-    HeartbeatReply, IsrChange, MorePartitions, NewTopic, PartitionState, ProducerIds, RegisterBroker, Request,
-    Response, TopicRef,
+    AlterPartition, AlteredPartition, AssignedDir, BrokerHeartbeat, ConfigChange, ConfigEntry, ConfigOp, CreatedTopic,
+    DeletedTopic, DirAssignment, HeartbeatReply, IsrChange, MorePartitions, NewTopic, PartitionState, ProducerIds,
+    RegisterBroker, Request, Response, TopicRef,
 };
 
 use std::fmt;

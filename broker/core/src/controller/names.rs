@@ -1,5 +1,8 @@
 //! Which topic names are allowed.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use crate::image::Image;
 
 /// Longest name, in bytes.
@@ -28,14 +31,31 @@ pub(super) fn validate(name: &str) -> Result<(), String> {
     Err(format!("Topic name is invalid: {why}"))
 }
 
-/// A topic whose name differs from `name` by `.` for `_` only: their metrics would share a name.
-pub(super) fn collision<'a>(image: &'a Image, name: &str) -> Option<&'a str> {
-    if !name.contains(['.', '_']) {
-        return None;
+/// The topics that a new name could collide with: their metrics would share a name, because metrics write `_` for `.`.
+pub(super) struct Collisions(BTreeMap<String, Arc<str>>);
+
+impl Collisions {
+    /// Those of `image`. Only names with a `.` or a `_` can collide, so without one in `names` nothing is looked up.
+    pub(super) fn of<'a>(image: &Image, mut names: impl Iterator<Item = &'a str>) -> Collisions {
+        if !names.any(can_collide) {
+            return Collisions(BTreeMap::new());
+        }
+        let topics = image.topics().map(|topic| &topic.name).filter(|name| can_collide(name));
+        Collisions(topics.map(|name| (unified(name), Arc::clone(name))).collect())
     }
-    let unified = |name: &str| name.replace('.', "_");
-    let ours = unified(name);
-    image.topics().map(|topic| &*topic.name).find(|other| *other != name && unified(other) == ours)
+
+    /// The topic that `name` collides with.
+    pub(super) fn with(&self, name: &str) -> Option<&str> {
+        self.0.get(&unified(name)).map(|other| &**other)
+    }
+}
+
+fn can_collide(name: &str) -> bool {
+    name.contains(['.', '_'])
+}
+
+fn unified(name: &str) -> String {
+    name.replace('.', "_")
 }
 
 #[cfg(test)]

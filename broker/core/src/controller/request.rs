@@ -4,7 +4,7 @@
 
 use ballast_wire::{BrokerId, LeaderEpoch, PartitionEpoch, PartitionIndex, ProducerId, Uuid};
 
-use super::error::{AlterPartitionError, BrokerError, ConfigError, ElectionError, Refusal, TopicError};
+use super::error::{AlterPartitionError, AssignError, BrokerError, ConfigError, ElectionError, Refusal, TopicError};
 use crate::image::{ConfigResource, Registration};
 use crate::settings::Row;
 
@@ -68,6 +68,15 @@ pub enum Request {
     },
     /// AlterPartition (56).
     AlterPartition(AlterPartition),
+    /// AssignReplicasToDirs (73).
+    AssignReplicasToDirs {
+        /// Who asks.
+        broker: BrokerId,
+        /// Its epoch.
+        broker_epoch: i64,
+        /// Its replicas and the directories that they live in.
+        assignments: Vec<DirAssignment>,
+    },
     /// AllocateProducerIds (67).
     AllocateProducerIds {
         /// Who asks.
@@ -100,6 +109,8 @@ pub enum Response {
     UnregisterBroker(Result<(), BrokerError>),
     /// A row for each partition, or an error for all.
     AlterPartition(Result<Vec<AlteredPartition>, BrokerError>),
+    /// A row for each replica, in the order of the request, or an error for all.
+    AssignReplicasToDirs(Result<Vec<AssignedDir>, BrokerError>),
     /// A block of producer ids.
     AllocateProducerIds(Result<ProducerIds, BrokerError>),
 }
@@ -298,6 +309,20 @@ pub struct PartitionState {
     /// Partition epoch.
     pub partition_epoch: PartitionEpoch,
 }
+
+/// The directory that one replica lives in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DirAssignment {
+    /// The directory.
+    pub dir: Uuid,
+    /// Topic.
+    pub topic: Uuid,
+    /// Partition.
+    pub index: PartitionIndex,
+}
+
+/// What became of one assignment.
+pub type AssignedDir = (DirAssignment, Result<(), AssignError>);
 
 /// A block of producer ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use ballast_wire::{NO_LEADER, Uuid};
 
 use super::rig::{Rig, by_hand, new_topic, with_configs};
-use crate::controller::{BrokerHeartbeat, HeartbeatReply, Input, IsrChange, Request, Response};
-use crate::image::{FEATURE_METADATA, Recovery};
+use crate::controller::{BrokerHeartbeat, DirAssignment, HeartbeatReply, Input, IsrChange, Request, Response};
+use crate::image::{Directories, FEATURE_METADATA, Recovery};
 use crate::machine::Machine as _;
 
 #[test]
@@ -333,11 +333,23 @@ fn a_failed_directory_costs_the_leaderships_in_it_only() {
         rig.beat(id);
     }
     let topic = rig.topic("t", &[&[1, 2], &[1, 2]]);
-    // The replicas' directories are not assigned: nobody knows that they are in the one that failed.
+    let assign = |rig: &mut Rig, index, dir| {
+        let assignments = vec![DirAssignment { dir: Uuid([dir; 16]), topic, index }];
+        let request = Request::AssignReplicasToDirs { broker: 1, broker_epoch: rig.epoch(1), assignments };
+        match rig.ask(request) {
+            Response::AssignReplicasToDirs(Ok(rows)) => rows[0].1.map_err(|error| error.code()),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(rig.partition(topic, 0).directory(1), Some(Directories::UNASSIGNED), "the broker chooses");
+    assert_eq!(assign(&mut rig, 0, 101), Ok(()));
+    assert_eq!(assign(&mut rig, 1, 111), Ok(()));
+    assert_eq!(assign(&mut rig, 9, 111), Err(3));
+    assert_eq!(rig.partition(topic, 0).directory(1), Some(Uuid([101; 16])));
     let failed = BrokerHeartbeat { offline_dirs: vec![Uuid([101; 16])], ..rig.heartbeat(1) };
     rig.beat_as(failed).expect("registered");
     assert_eq!(rig.image.broker(1).map(|broker| broker.log_dirs.clone()), Some(vec![Uuid([111; 16])]));
-    assert_eq!(rig.partition(topic, 0).leader, 1);
+    assert_eq!((rig.partition(topic, 0).leader, rig.partition(topic, 1).leader), (2, 1));
     // With one directory left, new replicas are in it, and it can fail too.
     let created = rig.create(&[by_hand("u", &[&[1, 2]])]);
     assert!(created[0].1.is_ok());
