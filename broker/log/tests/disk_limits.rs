@@ -58,6 +58,7 @@ fn a_process_keeps_to_its_limits_and_files_come_back() {
 
     what_is_viewed_is_kept_and_what_is_dropped_is_given_back(&files, dir.path());
     a_file_that_was_replaced_is_not_taken_for_itself(&*disk, &files, dir.path());
+    many_threads_get_along(&files);
     without_maps_everything_is_read(&files, dir.path());
     active_files_keep_theirs_beyond_the_limit(&*disk, dir.path());
 
@@ -87,6 +88,26 @@ fn a_file_that_was_replaced_is_not_taken_for_itself(disk: &dyn Disk, files: &[Ar
         drop(file.view(0..200_000).unwrap());
     }
     assert_eq!(files[3].view(0..200_000).unwrap_err().kind(), ErrorKind::NotFound);
+}
+
+/// Every file is opened, mapped and given up by several threads at once, none of which may wait for another for ever.
+fn many_threads_get_along(files: &[Arc<dyn DiskFile>]) {
+    let work = |thread: usize| {
+        for step in 0..2000 {
+            let n = 4 + (step * 7 + thread * 13) % (FILES - 4);
+            let range = if step % 3 == 0 { 0..100 } else { 0..100_000 };
+            let len = range.end as usize;
+            assert_eq!(files[n].view(range).unwrap().bytes().unwrap(), content(n)[..len]);
+            if step % 5 == 0 {
+                files[n].write_at(200_000 + thread as u64, &[IoSlice::new(&[1])]).unwrap();
+            }
+            if step % 50 == 0 {
+                files[n].sync().unwrap();
+            }
+        }
+    };
+    std::thread::scope(|scope| (0..4).for_each(|thread| drop(scope.spawn(move || work(thread)))));
+    assert!(files.iter().all(|file| !file.is_viewed()));
 }
 
 fn without_maps_everything_is_read(files: &[Arc<dyn DiskFile>], dir: &Path) {

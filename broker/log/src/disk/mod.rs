@@ -101,7 +101,8 @@ pub type Job = Box<dyn FnOnce() + Send>;
 
 /// A disk.
 pub trait Disk: Send + Sync + Debug {
-    /// Opens a file. `kind` says what it is for and does not change what may be done with it.
+    /// Opens a file. `kind` says what it is for and does not change what may be done with it. A file that is written has
+    /// one object at a time: lengths are remembered, not asked for again.
     fn open(&self, path: &Path, mode: OpenMode, kind: FileKind) -> io::Result<Arc<dyn DiskFile>>;
 
     /// Makes a folder and those above it. Fine if it is there.
