@@ -88,6 +88,7 @@ fn for_each<T>(
 fn check_resource(draft: &Draft<'_>, resource: &ConfigResource) -> Result<(), ConfigError> {
     let name = resource.name.as_str();
     match resource.kind {
+        ResourceKind::Topic if name.is_empty() => Err(bad_request("Default topic resources are not allowed.")),
         ResourceKind::Topic => {
             names::validate(name).map_err(ConfigError::BadTopicName)?;
             let found = draft.image.topic(name).is_some();
@@ -98,9 +99,7 @@ fn check_resource(draft: &Draft<'_>, resource: &ConfigResource) -> Result<(), Co
             Err(ConfigError::BadRequest(format!("Broker id must be an integer, but it is: {name}")))
         }
         ResourceKind::Group if name.is_empty() => Err(bad_request("Default group resources are not allowed.")),
-        ResourceKind::ClientMetrics if name.is_empty() => {
-            Err(bad_request("Default client metrics resources are not allowed."))
-        }
+        ResourceKind::ClientMetrics if name.is_empty() => Err(bad_request("Subscription name can't be empty")),
         ResourceKind::Group | ResourceKind::ClientMetrics => Ok(()),
     }
 }
@@ -124,8 +123,8 @@ fn apply(configs: &mut Configs, resource: &ConfigResource, change: &ConfigChange
         ResourceKind::ClientMetrics => None,
     };
     let Some(setting) = setting.filter(|setting| setting.kind == Kind::List) else {
-        let verb = if *op == ConfigOp::Append { "append to" } else { "subtract from" };
-        return Err(ConfigError::NotHere(format!("Can't {verb} config {key} because its type is not LIST.")));
+        let verb = if *op == ConfigOp::Append { "APPEND" } else { "SUBTRACT" };
+        return Err(ConfigError::NotHere(format!("Can't {verb} to key {key} because its type is not LIST.")));
     };
     let now = configs.get(key).map_or(setting.default.unwrap_or_default(), String::as_str);
     let mut items = items_of(now);
@@ -152,7 +151,7 @@ fn judge(draft: &Draft<'_>, resource: &ConfigResource, configs: &Configs) -> Res
             // A key that an older version let in must not keep its topic from being changed.
             TopicSettings::validate(configs, &draft.layers()).map(|_| ()).map_err(ConfigError::Invalid)
         }
-        ResourceKind::Group => validate_group_configs(configs).map_err(ConfigError::Invalid),
+        ResourceKind::Group => validate_group_configs(configs, &draft.layers()).map_err(ConfigError::Invalid),
         ResourceKind::Broker => validate_broker_configs(configs, resource.name.is_empty())
             .map_err(|error| ConfigError::BadRequest(error.to_string())),
         ResourceKind::ClientMetrics => judge_client_metrics(configs),
@@ -168,7 +167,9 @@ fn judge_client_metrics(configs: &Configs) -> Result<(), ConfigError> {
             _ => return Err(ConfigError::BadRequest(format!("Unknown client metrics configuration: {key}"))),
         };
         if !fits {
-            return Err(ConfigError::BadRequest(format!("Invalid value {value} for {key}: 100 to 3600000")));
+            return Err(ConfigError::BadRequest(format!(
+                "Invalid value {value} for {key}, interval must be between 100 and 3600000 (1 hour)"
+            )));
         }
     }
     Ok(())
@@ -186,7 +187,7 @@ fn judge_min_isr(
     }
     let refused = |why: &str| Err(ConfigError::Invalid(SettingError::Conflict(why.to_owned())));
     match resource.name.is_empty() {
-        true if deleted => refused("Cluster level min.insync.replicas cannot be removed while ELR is enabled."),
+        true if deleted => refused("Cluster-level min.insync.replicas cannot be removed while ELR is enabled."),
         false if configs.contains_key(MIN_ISR) => {
             refused("Broker-level min.insync.replicas cannot be altered while ELR is enabled.")
         }

@@ -50,7 +50,7 @@ pub(super) fn create_topics(
             continue;
         }
         let result = match judged {
-            _ if refuse_all => Err(TopicError::TooManyPartitions),
+            _ if refuse_all => Err(TopicError::TooMany("partitions")),
             Err(error) => Err(error),
             Ok(()) => create_topic(draft, entropy, defaults, topic),
         };
@@ -273,7 +273,7 @@ pub(super) fn create_partitions(
             }
             Err(TopicError::Duplicate)
         } else if refuse_all {
-            Err(TopicError::TooManyPartitions)
+            Err(TopicError::TooMany("additional partitions"))
         } else {
             grow(draft, entropy, topic)
         };

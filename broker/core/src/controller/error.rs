@@ -72,8 +72,8 @@ pub enum TopicError {
     #[error("Null value not supported for topic configs: {0}")]
     NullConfig(String),
     /// Too many partitions at once.
-    #[error("Excessively large number of partitions per request.")]
-    TooManyPartitions,
+    #[error("Excessively large number of {0} per request.")]
+    TooMany(&'static str),
     /// No topic has this name.
     #[error("This server does not host this topic-partition.")]
     Unknown,
@@ -101,7 +101,7 @@ impl TopicError {
             | TopicError::Duplicate
             | TopicError::DuplicateRef(_)
             | TopicError::Reserved(_) => 42,
-            TopicError::TooManyPartitions => 44,
+            TopicError::TooMany(_) => 44,
             TopicError::Unknown => 3,
             TopicError::UnknownId => 100,
             TopicError::DeletionDisabled => 73,
@@ -217,7 +217,7 @@ pub enum BrokerError {
         given: i64,
     },
     /// It never registered.
-    #[error("Broker ID {0} is not currently registered.")]
+    #[error("Broker ID {0} is not currently registered")]
     NotRegistered(BrokerId),
     /// The last id is gone.
     #[error("Exhausted all producerIds as the next block's end producerId has exceeded the int64 type limit")]

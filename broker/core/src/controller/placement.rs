@@ -55,7 +55,7 @@ pub(super) fn place(
 ) -> Result<Vec<Vec<BrokerId>>, String> {
     if candidates.len() < replication_factor {
         return Err(format!(
-            "The target replication factor of {replication_factor} cannot be reached because only {} broker(s) are registered.",
+            "The target replication factor of {replication_factor} cannot be reached because only {} broker(s) are registered or some brokers have all their log directories cordoned.",
             candidates.len()
         ));
     }

@@ -26,7 +26,7 @@ pub enum SettingError {
         kind: Kind,
     },
     /// The value is outside the range.
-    #[error("Invalid value {value} for configuration {name}: {}", out_of_range(*valid, value))]
+    #[error("Invalid value {value} for configuration {name}: {}", out_of_range(name, *valid, value))]
     OutOfRange {
         /// The setting.
         name: String,
@@ -54,26 +54,20 @@ fn not_a(kind: Kind) -> String {
     }
 }
 
-fn out_of_range(valid: Valid, value: &str) -> String {
+fn out_of_range(name: &str, valid: Valid, value: &str) -> String {
     let below = |min: f64| value.trim().parse::<f64>().is_ok_and(|value| value < min);
     match valid {
-        Valid::Range(min, max) | Valid::RangeOr(min, max, _) => {
-            if below(min as f64) {
-                format!("Value must be at least {min}")
-            } else {
-                format!("Value must be no more than {max}")
-            }
+        Valid::Range(min, _) if below(min as f64) => format!("Value must be at least {min}"),
+        Valid::Range(_, max) => format!("Value must be no more than {max}"),
+        Valid::RangeOr(min, max, or) => format!("Value must be between {min} and {max} or equal to {or}"),
+        Valid::Fraction(min, _) if below(min) => format!("Value must be at least {min}"),
+        Valid::Fraction(_, max) => format!("Value must be no more than {max}"),
+        Valid::OneOf(words) | Valid::OneOfIgnoreCase(words) | Valid::ListOf(words) => {
+            format!("String must be one of: {}", words.join(", "))
         }
-        Valid::Fraction(min, max) => {
-            if below(min) {
-                format!("Value must be at least {min}")
-            } else {
-                format!("Value must be no more than {max}")
-            }
+        Valid::ThrottledReplicas => {
+            format!("{name} must be the literal '*' or a list of replicas in the following format: {valid}")
         }
-        Valid::OneOf(words) | Valid::OneOfIgnoreCase(words) => format!("String must be one of: {}", words.join(", ")),
-        Valid::ListOf(words) => format!("each value must be one of: {}, and stand there once", words.join(", ")),
-        Valid::ThrottledReplicas => format!("expected {valid}, or *"),
         Valid::NonEmpty => "String must be non-empty".to_owned(),
         Valid::Any => "not allowed".to_owned(),
     }

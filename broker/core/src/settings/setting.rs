@@ -74,7 +74,7 @@ pub enum Valid {
     OneOf(&'static [&'static str]),
     /// One of these words, in any case.
     OneOfIgnoreCase(&'static [&'static str]),
-    /// A list of these words, each at most once.
+    /// A list of these words.
     ListOf(&'static [&'static str]),
     /// A list of `partition:broker` pairs, or `*`.
     ThrottledReplicas,

@@ -162,7 +162,26 @@ fn broker_configs_are_judged_by_who_may_change_them() {
     assert!(judge("log.retention.ms", "x", true).is_err());
     assert!(judge("num.partitions", "1", true).is_err(), "it is read at start");
     assert!(judge("ssl.keystore.location", "/k", true).is_err(), "it belongs to one broker");
-    assert_eq!(judge("ssl.keystore.location", "/k", false), Ok(()));
+    assert!(judge("ssl.keystore.location", "/k", false).is_err(), "it belongs to one listener");
+    assert_eq!(judge("listener.name.a.ssl.keystore.location", "/k", false), Ok(()));
+    assert!(judge("listener.name.a.ssl.keystore.location", "/k", true).is_err());
+    assert!(judge("listeners", "PLAINTEXT://:1", true).is_err());
     assert_eq!(judge("listener.name.a.connections.max.reauth.ms", "1", false), Ok(()), "per listener only");
     assert_eq!(judge("what.is.this", "1", true), Ok(()), "it may belong to a plug-in");
+}
+
+#[test]
+fn the_bounds_of_group_configs_are_the_brokers() {
+    let file = statics(&[("group.consumer.max.session.timeout.ms", "50000")]);
+    let layers = Layers { broker: None, cluster: None, statics: &file };
+    let judge = |name: &str, value: &str| {
+        validate_group_configs(&configs(&[(name, value)]), &layers).map_err(|error| error.to_string())
+    };
+    assert_eq!(judge("consumer.session.timeout.ms", "50000"), Ok(()));
+    assert_eq!(
+        judge("consumer.session.timeout.ms", "50001"),
+        Err("consumer.session.timeout.ms must be in the range 45000 to 50000 inclusive.".into())
+    );
+    assert!(judge("share.delivery.count.limit", "25").is_err());
+    assert_eq!(judge("no.such", "1"), Err("Unknown group config name: no.such".into()));
 }

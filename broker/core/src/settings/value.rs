@@ -39,7 +39,7 @@ impl Setting {
     /// The text is not of the type, or out of range. The message is Kafka's.
     pub fn parse(&self, text: &str) -> Result<Value, SettingError> {
         let value = self.parse_kind(text)?;
-        self.judge(&value, text)?;
+        self.judge(&value)?;
         Ok(value)
     }
 
@@ -64,7 +64,7 @@ impl Setting {
         }
     }
 
-    fn judge(&self, value: &Value, text: &str) -> Result<(), SettingError> {
+    fn judge(&self, value: &Value) -> Result<(), SettingError> {
         let fits = match (self.valid, value) {
             (Valid::Range(min, max), Value::Number(n)) => (min..=max).contains(n),
             (Valid::RangeOr(min, max, or), Value::Number(n)) => (min..=max).contains(n) || *n == or,
@@ -73,16 +73,22 @@ impl Setting {
             (Valid::OneOfIgnoreCase(words), Value::Text(text)) => {
                 words.iter().any(|word| word.eq_ignore_ascii_case(text))
             }
-            (Valid::ListOf(words), Value::List(items)) => {
-                items.iter().enumerate().all(|(at, item)| words.contains(&item.as_str()) && !items[..at].contains(item))
-            }
+            (Valid::ListOf(words), Value::List(items)) => items.iter().all(|item| words.contains(&item.as_str())),
             (Valid::ThrottledReplicas, Value::List(items)) => is_throttled_replicas(items),
             (Valid::NonEmpty, Value::Text(text)) => !text.is_empty(),
             _ => true,
         };
-        let refused =
-            || SettingError::OutOfRange { name: self.name.to_owned(), value: text.to_owned(), valid: self.valid };
-        if fits { Ok(()) } else { Err(refused()) }
+        if fits {
+            return Ok(());
+        }
+        let shown = match (self.valid, value) {
+            (Valid::ListOf(words), Value::List(items)) => {
+                items.iter().find(|item| !words.contains(&item.as_str())).cloned().unwrap_or_default()
+            }
+            (_, Value::List(items)) => format!("[{}]", items.join(", ")),
+            (_, value) => value.text(),
+        };
+        Err(SettingError::OutOfRange { name: self.name.to_owned(), value: shown, valid: self.valid })
     }
 }
 
@@ -133,6 +139,18 @@ mod tests {
     #[test]
     fn ranges_are_refused_in_kafkas_words() {
         assert_eq!(
+            topic("min.cleanable.dirty.ratio", "-1"),
+            Err("Invalid value -1.0 for configuration min.cleanable.dirty.ratio: Value must be at least 0".into())
+        );
+        assert_eq!(
+            topic("compression.gzip.level", "0"),
+            Err("Invalid value 0 for configuration compression.gzip.level: Value must be between 1 and 9 or equal to -1".into())
+        );
+        assert_eq!(
+            topic("leader.replication.throttled.replicas", "x"),
+            Err("Invalid value [x] for configuration leader.replication.throttled.replicas: leader.replication.throttled.replicas must be the literal '*' or a list of replicas in the following format: [partitionId]:[brokerId],[partitionId]:[brokerId],...".into())
+        );
+        assert_eq!(
             topic("segment.bytes", "1024"),
             Err("Invalid value 1024 for configuration segment.bytes: Value must be at least 1048576".into())
         );
@@ -150,8 +168,11 @@ mod tests {
     fn a_cleanup_policy_is_a_set_that_may_be_empty() {
         assert_eq!(topic("cleanup.policy", "compact, delete"), Ok("compact,delete".into()));
         assert_eq!(topic("cleanup.policy", ""), Ok(String::new()));
-        assert!(topic("cleanup.policy", "compact,compact").is_err());
-        assert!(topic("cleanup.policy", "shred").is_err());
+        assert!(topic("cleanup.policy", "compact,compact").is_ok());
+        assert_eq!(
+            topic("cleanup.policy", "delete,shred"),
+            Err("Invalid value shred for configuration cleanup.policy: String must be one of: compact, delete".into())
+        );
     }
 
     #[test]

@@ -63,6 +63,7 @@ fn changes_that_cannot_be_are_refused_as_in_kafka() {
         (42, broker(""), ("log.retention.ms", Set, Some("x"))),
         (42, broker("1"), ("num.partitions", Set, Some("1"))),
         (42, broker(""), ("ssl.keystore.location", Set, Some("/k"))),
+        (42, ConfigResource::topic(""), ("retention.ms", Set, Some("1"))),
         (0, broker(""), ("what.is.this", Set, Some("1"))),
         (0, broker("1"), ("log.retention.ms", Set, Some("1"))),
         (42, ConfigResource::group(""), ("consumer.session.timeout.ms", Set, Some("1"))),
