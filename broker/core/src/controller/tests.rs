@@ -3,5 +3,6 @@
 mod admin;
 mod brokers;
 mod configs;
+mod random;
 mod rig;
 mod turns;

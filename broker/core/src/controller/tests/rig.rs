@@ -23,6 +23,8 @@ pub(super) struct Rig {
     pub(super) now: Tick,
     pub(super) open: Option<(ProposalId, Vec<Record>)>,
     pub(super) answers: BTreeMap<RequestId, Response>,
+    /// Everything that was committed.
+    pub(super) log: Vec<(u64, Vec<Record>)>,
     next_request: RequestId,
     epochs: BTreeMap<BrokerId, i64>,
 }
@@ -52,6 +54,7 @@ impl Rig {
             now: 1_000,
             open: None,
             answers: BTreeMap::new(),
+            log: Vec::new(),
             next_request: 0,
             epochs: BTreeMap::new(),
         };
@@ -94,6 +97,7 @@ impl Rig {
         while let Some((proposal, records)) = self.open.take() {
             self.image.apply(self.index, &records);
             self.image.check();
+            self.log.push((self.index, records));
             let (index, image) = (self.index, self.image.clone());
             self.index += 1;
             self.step(Input::Committed { proposal, index, image });
