@@ -118,6 +118,21 @@ fn a_frame_full_of_empty_topics_is_refused_by_its_count() {
 }
 
 #[test]
+fn a_frame_with_every_topic_that_is_allowed_holds_a_hundred_megabytes() {
+    let mut body = vec![0, 0, 1, 0, 0, 0, 1, 0x81, 0x80, 0x40];
+    for _ in 0..ballast_wire::frame::ROWS_MAX {
+        body.extend([1, 1, 0]);
+    }
+    body.push(0);
+    let body = Bytes::from(body);
+    let held = peak_bytes(|| {
+        let request = ProduceRequest::decode(9, &body).expect("it is legal, if absurd");
+        assert_eq!(request.topics.len(), ballast_wire::frame::ROWS_MAX);
+    });
+    assert!(held < 128 << 20, "{held} bytes held for {}", body.len());
+}
+
+#[test]
 fn batches_survive_every_mutilation() {
     for codec in 0..5 {
         let codec = Compression::from_id(codec).expect("a codec");

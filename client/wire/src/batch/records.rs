@@ -196,11 +196,11 @@ impl<'a> BatchView<'a> {
     /// The records of an uncompressed batch.
     ///
     /// # Errors
-    /// `UnknownCodec` for any codec at all: a compressed body has to be opened first.
+    /// `UnknownCodec`, or `Compressed` with any codec at all.
     pub fn records(&self) -> Result<Records<'a>, BatchError> {
-        match self.attributes().codec_id() {
-            0 => Ok(Records::new(self.body(), self.records_count())),
-            codec => Err(BatchError::UnknownCodec(codec)),
+        match self.attributes().compression()? {
+            Compression::None => Ok(Records::new(self.body(), self.records_count())),
+            codec => Err(BatchError::Compressed(codec)),
         }
     }
 }
@@ -324,6 +324,15 @@ mod tests {
         assert_eq!(all(&two, -1), [Err(BatchError::BadRecord(0))]);
         assert_eq!(all(&two, i32::MAX).len(), 3);
         assert_eq!(all(&[], 0), []);
+    }
+
+    #[test]
+    fn a_compressed_body_is_not_read_as_it_is() {
+        let mut builder = super::super::BatchBuilder::new(Compression::Zstd);
+        builder.push(0, None, Some(b"value"), &[]);
+        let batch = builder.finish();
+        let view = BatchView::parse(&batch).unwrap();
+        assert_eq!(view.records().map(Iterator::count), Err(BatchError::Compressed(Compression::Zstd)));
     }
 
     #[test]

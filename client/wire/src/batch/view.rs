@@ -59,6 +59,9 @@ pub enum BatchError {
     /// Bits 0 to 2 of the attributes name no codec.
     #[error("compression codec {0} is unknown")]
     UnknownCodec(u8),
+    /// The body is compressed and was to be read as it is.
+    #[error("the body is compressed with {0:?} and has to be opened first")]
+    Compressed(Compression),
     /// The compressed body does not open.
     #[error("the {0:?} body does not decompress")]
     BadBody(Compression),

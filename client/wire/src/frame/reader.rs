@@ -8,8 +8,8 @@ use std::borrow::Cow;
 use super::{Form, WireError};
 use crate::Uuid;
 
-/// Most array elements that one body may announce, over all its arrays: eight times the partitions of the largest
-/// clusters. Keeps the memory for a decoded request within tens of megabytes, whatever the size of its frame.
+/// Most array elements that one body may announce, over all its arrays: several times the partitions of the largest
+/// brokers. Keeps a decoded request near a hundred megabytes, whatever the size of its frame.
 pub const ROWS_MAX: usize = 1 << 20;
 
 /// Elements that an array may have room for before the first of them has been read.
