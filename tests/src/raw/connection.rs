@@ -71,6 +71,11 @@ impl Connection {
         self.stream.shutdown(Shutdown::Write).expect("the connection is open");
     }
 
+    /// As [`Connection::half_close`], whether or not the broker has ended the connection already.
+    pub fn half_close_quietly(&self) {
+        let _ = self.stream.shutdown(Shutdown::Write);
+    }
+
     /// The next response frame, or why there is none.
     ///
     /// # Panics

@@ -1,6 +1,6 @@
 //! Automatic creation, where the broker's own switch is off.
 
-use ballast_tests::raw::rows::PRODUCE;
+use ballast_tests::raw::rows::{PRODUCE, eventually};
 use ballast_tests::raw::{Connection, batch, name};
 use ballast_tests::target::{unique, with};
 use kafka_protocol::messages::MetadataRequest;
@@ -32,10 +32,12 @@ fn automatic_creation_takes_the_brokers_number_of_partitions() {
     let mut connection = broker.connect();
     let topic = unique("automatic");
     assert_eq!(code(&mut connection, &topic, true), 3);
-    ballast_tests::raw::rows::eventually("the topic is created", || {
-        (code(&mut connection, &topic, true) == 0).then_some(())
-    });
+    eventually("the topic is created", || (code(&mut connection, &topic, true) == 0).then_some(()));
     for partition in 0..3 {
+        eventually("the partition is led", || {
+            (connection.offset_at(&topic, partition, -1).error_code == 0).then_some(())
+        });
         connection.append(&topic, partition, batch(&["a"]));
     }
+    assert_eq!(connection.offset_at(&topic, 3, -1).error_code, 3);
 }

@@ -1,0 +1,137 @@
+//! Small batches that open to gigabytes, sent to topics whose broker must open them.
+
+use ballast_tests::raw::rows::PRODUCE;
+use ballast_tests::raw::{at, now_ms, patched, timed};
+use ballast_wire::batch::{Compression, compress};
+use ballast_wire::frame::{Form, Writer};
+use bytes::Bytes;
+
+use crate::watch::Watch;
+
+const PIECE_BYTES: usize = 16 << 20;
+
+/// One record of zeros, in a batch of a few bytes for each megabyte: true in every length, but of this size.
+fn bomb(codec: Compression, pieces: usize) -> Bytes {
+    let value = pieces * PIECE_BYTES;
+    let mut record = Writer::new(Form::Plain);
+    record.raw(&[0, 0, 0]); // attributes, both deltas
+    record.varint(-1); // no key
+    record.varint(i32::try_from(value).expect("a value of less than 2 GiB"));
+    let record = record.finish();
+    let mut body = Writer::new(Form::Plain);
+    body.varint(i32::try_from(record.len() + value + 1).expect("a record of less than 2 GiB"));
+    body.raw(&record);
+    body.raw(&[0]); // the piece behind ends with this one: no headers
+    // Codecs read one stream after the other.
+    let mut packed = Vec::new();
+    compress(codec, None, &body.finish(), &mut packed);
+    let mut piece = Vec::new();
+    compress(codec, None, &vec![0; PIECE_BYTES], &mut piece);
+    for _ in 0..pieces {
+        // Snappy's streams begin with a magic, which must not come again: only its blocks do.
+        let skipped = if codec == Compression::Snappy { 16 } else { 0 };
+        packed.extend(&piece[skipped..]);
+    }
+    in_batch(codec, &packed)
+}
+
+/// A batch of one record with this body.
+fn in_batch(codec: Compression, body: &[u8]) -> Bytes {
+    let model = timed(Compression::None, &[(now_ms(), "")]);
+    let mut batch = model[..at::RECORDS].to_vec();
+    batch.extend(body);
+    let length = i32::try_from(batch.len() - 12).expect("a batch of less than 2 GiB");
+    batch[at::BATCH_LENGTH..at::BATCH_LENGTH + 4].copy_from_slice(&length.to_be_bytes());
+    patched(&batch, at::ATTRIBUTES, &(codec as i16).to_be_bytes())
+}
+
+/// Topics whose broker opens what it gets, each for another reason.
+const OPENING: [&[(&str, &str)]; 3] = [
+    &[("max.message.bytes", "33554432"), ("compression.type", "gzip")],
+    &[("max.message.bytes", "33554432"), ("cleanup.policy", "compact")],
+    &[("max.message.bytes", "33554432"), ("ballast.validate.compressed", "true")],
+];
+
+#[test]
+fn a_batch_that_opens_to_gigabytes_is_refused() {
+    let Some(watch) = Watch::start(&[]) else { return };
+    if !watch.broker.is_ballast() {
+        return; // Apache Kafka would open up to 2 GiB: max.decompressed.message.bytes.
+    }
+    // Packed, 1.9 GiB are about 2 MB of gzip, 0.2 MB of zstd and 8 MB of lz4; snappy packs 20 to 1.
+    let bombs =
+        [(Compression::Gzip, 120), (Compression::Zstd, 120), (Compression::Lz4, 120), (Compression::Snappy, 30)];
+    let bombs = bombs.map(|(codec, pieces)| (codec, bomb(codec, pieces)));
+    for configs in OPENING {
+        let topic = watch.broker.topic("opened", 1, configs);
+        watch.during(|broker| {
+            let mut connection = broker.connect();
+            for (codec, bomb) in &bombs {
+                if *codec == Compression::Gzip && configs[1].0 == "compression.type" {
+                    continue; // It stays as it is.
+                }
+                let row = connection.produce(PRODUCE, &topic.name, 0, bomb.clone());
+                assert!([10, 87].contains(&row.error_code), "{codec:?} on {configs:?}: {row:?}");
+            }
+            assert_eq!(connection.bounds(&topic.name, 0), (0, 0));
+        });
+    }
+}
+
+#[test]
+fn a_bomb_that_stays_shut_is_stored_and_looked_into_without_being_opened_whole() {
+    let Some(watch) = Watch::start(&[]) else { return };
+    if !watch.broker.is_ballast() {
+        return; // Apache Kafka opens it, and has no memory for it.
+    }
+    let topic = watch.broker.topic("shut", 1, &[("max.message.bytes", "33554432")]);
+    let bombs = [Compression::Gzip, Compression::Zstd, Compression::Lz4].map(|codec| bomb(codec, 60));
+    watch.during(|broker| {
+        let mut connection = broker.connect();
+        for bomb in &bombs {
+            let offset = connection.append(&topic.name, 0, bomb.clone());
+            let found = connection.offset_at(&topic.name, 0, 1);
+            // It is found, or not found, or called broken; the broker does not pay for it.
+            assert!(found.offset <= offset, "{found:?}");
+        }
+    });
+}
+
+#[test]
+fn compressed_bytes_that_lie_about_their_size_are_refused() {
+    let Some(watch) = Watch::start(&[]) else { return };
+    let configs: &[(&str, &str)] = if watch.broker.is_ballast() { OPENING[2] } else { &[] };
+    let topic = watch.broker.topic("liars", 1, configs);
+    let snappy = |len: &[u8]| [&b"\x82SNAPPY\0\0\0\0\x01\0\0\0\x01\0\0\0\x08"[..], len, b"\x00\x00\x00"].concat();
+    let liars = [
+        ("snappy, 4 GiB in a block", Compression::Snappy, snappy(b"\xff\xff\xff\xff\x0f")),
+        ("snappy without the framing, 4 GiB", Compression::Snappy, b"\xff\xff\xff\xff\x0f\0\0\0".to_vec()),
+        (
+            "snappy, a block of -1 bytes",
+            Compression::Snappy,
+            b"\x82SNAPPY\0\0\0\0\x01\0\0\0\x01\xff\xff\xff\xff".to_vec(),
+        ),
+        // Frame descriptor with a content size of 8 bytes, all ones, and a window of 1.75 TiB.
+        (
+            "zstd, 16 EiB in a frame",
+            Compression::Zstd,
+            b"\x28\xb5\x2f\xfd\xc0\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\0\0".to_vec(),
+        ),
+        ("zstd, a window of 1.75 TiB", Compression::Zstd, b"\x28\xb5\x2f\xfd\x00\xff\x01\0\0".to_vec()),
+        (
+            "lz4, a content size of 16 EiB",
+            Compression::Lz4,
+            b"\x04\x22\x4d\x18\x68\x70\xff\xff\xff\xff\xff\xff\xff\xff\0\0\0\0\0".to_vec(),
+        ),
+        ("lz4, a block of 2 GiB", Compression::Lz4, b"\x04\x22\x4d\x18\x60\x40\x82\xff\xff\xff\x7f".to_vec()),
+        ("gzip that ends after its header", Compression::Gzip, b"\x1f\x8b\x08\0\0\0\0\0\0\xff".to_vec()),
+    ];
+    watch.during(|broker| {
+        let mut connection = broker.connect();
+        for (what, codec, body) in &liars {
+            let row = connection.produce(PRODUCE, &topic.name, 0, in_batch(*codec, body));
+            let refused = if broker.is_ballast() { [10, 87].contains(&row.error_code) } else { row.error_code != 0 };
+            assert!(refused, "{what}: {row:?}");
+        }
+    });
+}
