@@ -104,4 +104,6 @@ pub enum SessionError {
 }
 
 #[cfg(test)]
+mod random;
+#[cfg(test)]
 mod tests;
