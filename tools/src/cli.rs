@@ -8,7 +8,7 @@ use clap_complete::Shell;
 use tracing_subscriber::EnvFilter;
 
 use crate::error::Failure;
-use crate::{cluster, config, consume, log, produce, topic};
+use crate::{cluster, config, consume, log, produce, serve, topic};
 
 /// A Kafka-compatible log broker and its tools.
 #[derive(Parser, Debug)]
@@ -20,6 +20,8 @@ pub(crate) struct Cli {
 
 #[derive(Subcommand, Debug)]
 enum Command {
+    /// Run a broker in the foreground, until SIGTERM or Ctrl-C.
+    Serve(serve::Serve),
     /// Create, list, describe, alter and delete topics.
     Topic(topic::TopicArgs),
     /// Read and change the settings of topics, brokers and the cluster.
@@ -43,6 +45,7 @@ impl Cli {
     /// Does what was asked.
     pub(crate) fn run(self) -> Result<(), Failure> {
         match self.command {
+            Command::Serve(args) => serve::run(&args),
             Command::Topic(args) => block_on(topic::run(args)),
             Command::Config(args) => block_on(config::run(args)),
             Command::Produce(args) => block_on(produce::run(args)),

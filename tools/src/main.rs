@@ -14,6 +14,7 @@ mod error;
 mod log;
 mod output;
 mod produce;
+mod serve;
 mod topic;
 
 use std::process::ExitCode;

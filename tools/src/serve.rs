@@ -24,7 +24,7 @@ const DESCRIPTORS_FOR_OTHERS: u64 = 2_048;
 /// All maps of the process; the system allows 65,530 by default.
 const MAPS_MAX: usize = 8_192;
 
-/// Runs a broker in the foreground, until SIGTERM or Ctrl-C.
+/// What `ballast serve` is told on the command line.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ballast serve
@@ -187,6 +187,6 @@ fn write_ready_file(path: &Path, kafka: &str, http: Option<SocketAddr>) -> Resul
 
 fn start_logging() {
     use tracing_subscriber::EnvFilter;
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,openraft=warn"));
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,openraft=off"));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
 }

@@ -124,7 +124,7 @@ fn write_json(out: &mut impl Write, topic: &str, partition: i32, record: &Record
     entry(&mut object, "key", record.key.as_deref())?;
     entry(&mut object, "value", record.value.as_deref())?;
     object.serialize_entry("headers", &Headers(record))?;
-    object.end()?;
+    serde::ser::SerializeMap::end(object)?;
     out.write_all(b"\n")
 }
 

@@ -38,7 +38,7 @@ fn parse_time(text: &str, now_ms: i64) -> Result<i64, String> {
     let local = text.parse::<civil::DateTime>().map_err(|_| {
         format!("{text:?} is no time: expected ms since 1970, 2026-11-29T22:00Z, 2026-11-29T22:00 or -1h")
     })?;
-    let zoned = local.to_zoned(TimeZone::system()).map_err(|e| e.to_string())?;
+    let zoned = local.to_zoned_datetime(TimeZone::system()).map_err(|e| e.to_string())?;
     Ok(zoned.timestamp().as_millisecond())
 }
 
