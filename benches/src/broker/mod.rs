@@ -1,0 +1,235 @@
+//! A broker as a process of its own: ours or Apache Kafka, on one fresh folder, started and stopped as often as wanted.
+//!
+//! Holds: a node keeps its folder and its address over restarts, and its process never outlives it.
+//!
+//! Read next: `ballast` and `kafka` (how each is started).
+
+mod ballast;
+mod kafka;
+
+use std::fs::{self, File};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+pub use ballast::Ballast;
+pub use kafka::Kafka;
+
+use crate::client::Client;
+use crate::clock::{SECOND_NS, now_ns, rest, seconds_between};
+use crate::load::Target;
+use crate::{Doing as _, Failure};
+
+/// How long a broker may take to accept connections, in seconds.
+const START_SECONDS_MAX: u64 = 180;
+/// How long it may take to stop, in seconds.
+const STOP_SECONDS_MAX: u64 = 180;
+
+/// What a node runs.
+#[derive(Debug, Clone)]
+pub enum Software {
+    /// Ours.
+    Ballast(Ballast),
+    /// The peer.
+    Kafka(Kafka),
+}
+
+impl Software {
+    /// Its name in a table.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Software::Ballast(_) => "Ballast",
+            Software::Kafka(_) => "Kafka",
+        }
+    }
+}
+
+/// Where a node lives.
+#[derive(Debug)]
+pub(crate) struct Site {
+    /// Its folder; data go into `data` below it.
+    pub(crate) folder: PathBuf,
+    /// Where clients connect, on 127.0.0.1.
+    pub(crate) port: u16,
+    /// For Kafka's controller, on 127.0.0.1.
+    pub(crate) controller_port: u16,
+    /// Broker settings, with Kafka's names.
+    pub(crate) settings: Vec<(String, String)>,
+}
+
+impl Site {
+    pub(crate) fn data(&self) -> PathBuf {
+        self.folder.join("data")
+    }
+}
+
+/// A broker: its folder, and its process while it runs.
+#[derive(Debug)]
+pub struct Node {
+    software: Software,
+    site: Site,
+    child: Option<Child>,
+    // Removed with the node, after its process has gone.
+    _folder: TempDir,
+}
+
+impl Node {
+    /// A node in a new folder below `root`, not yet started. Kafka's folder is formatted.
+    ///
+    /// # Errors
+    /// The folder cannot be made or formatted.
+    pub fn new(software: &Software, root: &Path, settings: &[(&str, &str)]) -> Result<Node, Failure> {
+        fs::create_dir_all(root).doing(root.display())?;
+        let folder = tempfile::tempdir_in(root).doing(root.display())?;
+        let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        let site =
+            Site { folder: folder.path().to_owned(), port: free_port()?, controller_port: free_port()?, settings };
+        if let Software::Kafka(kafka) = software {
+            kafka.format(&site)?;
+        }
+        Ok(Node { software: software.clone(), site, child: None, _folder: folder })
+    }
+
+    /// A node that runs and answers.
+    ///
+    /// # Errors
+    /// It does not come up.
+    pub fn started(software: &Software, root: &Path, settings: &[(&str, &str)]) -> Result<Node, Failure> {
+        let mut node = Node::new(software, root, settings)?;
+        node.start()?;
+        Ok(node)
+    }
+
+    /// What it runs.
+    #[must_use]
+    pub fn software(&self) -> &Software {
+        &self.software
+    }
+
+    /// `HOST:PORT` for clients.
+    #[must_use]
+    pub fn bootstrap(&self) -> String {
+        format!("127.0.0.1:{}", self.site.port)
+    }
+
+    /// Its process id.
+    ///
+    /// # Errors
+    /// It does not run.
+    pub fn pid(&self) -> Result<u32, Failure> {
+        self.child.as_ref().map(Child::id).ok_or_else(|| Failure::new(format!("{} does not run", self.software.name())))
+    }
+
+    /// For the load generator.
+    ///
+    /// # Errors
+    /// It does not run.
+    pub fn target(&self) -> Result<Target, Failure> {
+        Ok(Target { bootstrap: self.bootstrap(), pid: Some(self.pid()?) })
+    }
+
+    /// Starts the process and returns at once.
+    ///
+    /// # Errors
+    /// The program cannot be run.
+    pub fn spawn(&mut self) -> Result<(), Failure> {
+        let mut command = match &self.software {
+            Software::Ballast(ballast) => ballast.serve(&self.site),
+            Software::Kafka(kafka) => kafka.serve(&self.site),
+        };
+        let log = File::create(self.log_path()).doing("cannot write the broker's log")?;
+        let errors = log.try_clone().doing("cannot write the broker's log")?;
+        command.stdin(Stdio::null()).stdout(log).stderr(errors);
+        self.child = Some(command.spawn().doing(format_args!("cannot run {command:?}"))?);
+        Ok(())
+    }
+
+    /// Starts the process and waits until it accepts a connection.
+    ///
+    /// # Errors
+    /// It does not come up; the end of its log is in the message.
+    pub fn start(&mut self) -> Result<Client, Failure> {
+        self.spawn()?;
+        Client::connect_when_ready(&self.bootstrap(), START_SECONDS_MAX).map_err(|failure| {
+            let log = fs::read_to_string(self.log_path()).unwrap_or_default();
+            let tail = log.lines().rev().take(5).collect::<Vec<_>>().join("\n");
+            Failure::new(format!("{} did not come up: {failure}\n{tail}", self.software.name()))
+        })
+    }
+
+    /// SIGTERM, and waits for the end. Gives the seconds that it took.
+    ///
+    /// # Errors
+    /// It does not stop in time.
+    pub fn stop(&mut self) -> Result<f64, Failure> {
+        let Some(child) = &mut self.child else { return Ok(0.0) };
+        let since = now_ns();
+        kill_process(pid_of(child), Signal::TERM).doing("cannot stop the broker")?;
+        loop {
+            if child.try_wait().doing("cannot wait for the broker")?.is_some() {
+                self.child = None;
+                return Ok(seconds_between(since, now_ns()));
+            }
+            if now_ns() > since + STOP_SECONDS_MAX * SECOND_NS {
+                return Err(Failure::new(format!("{} does not stop", self.software.name())));
+            }
+            rest(0.002);
+        }
+    }
+
+    /// kill -9.
+    ///
+    /// # Errors
+    /// The process cannot be waited for.
+    pub fn kill(&mut self) -> Result<(), Failure> {
+        if let Some(mut child) = self.child.take() {
+            child.kill().doing("cannot kill the broker")?;
+            child.wait().doing("cannot wait for the broker")?;
+        }
+        Ok(())
+    }
+
+    fn log_path(&self) -> PathBuf {
+        self.site.folder.join("log")
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        // The folder goes too: nothing is lost by haste.
+        let _ = self.kill();
+    }
+}
+
+fn pid_of(child: &Child) -> Pid {
+    Pid::from_child(child)
+}
+
+/// A port that nobody listens on now.
+fn free_port() -> Result<u16, Failure> {
+    let listener = TcpListener::bind("127.0.0.1:0").doing("cannot listen")?;
+    Ok(listener.local_addr().doing("a socket has an address")?.port())
+}
+
+/// Runs a command to its end.
+pub(crate) fn run(command: &mut Command) -> Result<(), Failure> {
+    let output = command.output().doing(format_args!("cannot run {command:?}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let text = [output.stdout, output.stderr].concat();
+    Err(Failure::new(format!("{command:?}: {}\n{}", output.status, String::from_utf8_lossy(&text))))
+}
+
+/// The folder that cargo builds into, and the profile's folder in it: where this program lies.
+pub(crate) fn build_folders() -> Result<(PathBuf, PathBuf), Failure> {
+    let program = std::env::current_exe().doing("a program knows where it is")?;
+    // `target/release/ballast-bench-suite`, or a test in `target/debug/deps`.
+    let profile = program.ancestors().skip(1).find(|folder| !folder.ends_with("deps"));
+    let folders = profile.and_then(|profile| Some((profile.parent()?.to_owned(), profile.to_owned())));
+    folders.ok_or_else(|| Failure::new("this program does not lie in cargo's build folder"))
+}

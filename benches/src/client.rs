@@ -1,0 +1,253 @@
+//! What a measurement asks of a broker besides records: topics made, led, looked at and deleted.
+//!
+//! One blocking connection, one request at a time, in versions of a plain form that Apache Kafka 4.x and Ballast both speak.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use ballast_wire::Chunk;
+use ballast_wire::frame::{ApiKey, Pieces, Reader, RequestHeader, WireError, Writer, parse_response_header};
+use ballast_wire::produce::{ProducePartition, ProduceRequest, ProduceResponse, ProduceTopic};
+use bytes::Bytes;
+
+use crate::clock::{SECOND_NS, now_ns, rest};
+use crate::{Doing as _, Failure};
+
+/// Version of Produce that is spoken: flexible, topics by name.
+pub const PRODUCE_VERSION: i16 = 9;
+
+/// How long an answer may take: a thousand topics take seconds.
+const ANSWER_SECONDS_MAX: u64 = 120;
+/// Largest answer that is believed, in bytes.
+const ANSWER_BYTES_MAX: usize = 256 << 20;
+const REQUEST_TIMEOUT_MS: i32 = 60_000;
+/// How often a broker that is not ready is asked again, in seconds.
+const ASK_AGAIN_SECONDS: f64 = 0.0005;
+
+const LATEST: i64 = -1;
+const NO_LEADER: i32 = -1;
+const TOPIC_ALREADY_EXISTS: i16 = 36;
+
+/// A connection for administration.
+#[derive(Debug)]
+pub struct Client {
+    stream: TcpStream,
+    correlation_id: i32,
+}
+
+/// A topic and how many partitions it has or shall have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Topic {
+    /// Its name.
+    pub name: String,
+    /// Its partitions, numbered from 0.
+    pub partitions: i32,
+}
+
+impl Topic {
+    /// A topic of this name.
+    pub fn new(name: impl Into<String>, partitions: i32) -> Topic {
+        Topic { name: name.into(), partitions }
+    }
+
+    /// A name that no other run has used.
+    #[must_use]
+    pub fn unique(stem: &str, partitions: i32) -> Topic {
+        Topic::new(format!("{stem}-{}-{}", std::process::id(), now_ns()), partitions)
+    }
+}
+
+impl Client {
+    /// Connects to `HOST:PORT`.
+    ///
+    /// # Errors
+    /// Nobody listens there.
+    pub fn connect(bootstrap: &str) -> Result<Client, Failure> {
+        let stream = TcpStream::connect(bootstrap).doing(format_args!("cannot connect to {bootstrap}"))?;
+        stream.set_nodelay(true).doing("a socket option")?;
+        stream.set_read_timeout(Some(Duration::from_secs(ANSWER_SECONDS_MAX))).doing("a socket option")?;
+        Ok(Client { stream, correlation_id: 0 })
+    }
+
+    /// Connects as soon as somebody listens, for at most `seconds_max`.
+    ///
+    /// # Errors
+    /// Nobody did in time.
+    pub fn connect_when_ready(bootstrap: &str, seconds_max: u64) -> Result<Client, Failure> {
+        let until = now_ns() + seconds_max * SECOND_NS;
+        loop {
+            match Client::connect(bootstrap) {
+                Ok(client) => return Ok(client),
+                Err(failure) if now_ns() > until => return Err(failure),
+                Err(_) => rest(ASK_AGAIN_SECONDS),
+            }
+        }
+    }
+
+    /// Makes topics with one replica; one that is there already is as good.
+    ///
+    /// # Errors
+    /// The broker refuses one.
+    pub fn create_topics(&mut self, topics: &[Topic], configs: &[(&str, &str)]) -> Result<(), Failure> {
+        let frame = self.call(ApiKey::CREATE_TOPICS, 4, |out| {
+            out.array(topics, |out, topic| {
+                out.string(&topic.name);
+                out.i32(topic.partitions);
+                out.i16(1);
+                out.count(Some(0));
+                out.array(configs, |out, (key, value)| {
+                    out.string(key);
+                    out.string(value);
+                });
+            });
+            out.i32(REQUEST_TIMEOUT_MS);
+            out.bool(false);
+        })?;
+        let refused = read(&frame, ApiKey::CREATE_TOPICS, 4, |body| {
+            body.i32()?;
+            body.array(4, |body| Ok((body.string()?.into_owned(), body.i16()?, body.nullable_string()?)))
+        })?;
+        match refused.iter().find(|(_, code, _)| !matches!(*code, 0 | TOPIC_ALREADY_EXISTS)) {
+            Some((name, code, why)) => Err(Failure::new(format!("cannot create {name}: error {code} {why:?}"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Deletes topics; those that are not there are no concern.
+    ///
+    /// # Errors
+    /// The broker does not answer.
+    pub fn delete_topics(&mut self, topics: &[Topic]) -> Result<(), Failure> {
+        self.call(ApiKey::DELETE_TOPICS, 1, |out| {
+            out.array(topics, |out, topic| out.string(&topic.name));
+            out.i32(REQUEST_TIMEOUT_MS);
+        })?;
+        Ok(())
+    }
+
+    /// Waits until every partition of the topics has a leader.
+    ///
+    /// # Errors
+    /// Some have none after `seconds_max`.
+    pub fn await_leaders(&mut self, topics: &[Topic], seconds_max: u64) -> Result<(), Failure> {
+        let wanted: i32 = topics.iter().map(|topic| topic.partitions).sum();
+        let until = now_ns() + seconds_max * SECOND_NS;
+        loop {
+            let led = self.led_partitions(topics)?;
+            if led >= wanted {
+                return Ok(());
+            }
+            if now_ns() > until {
+                return Err(Failure::new(format!("{led} of {wanted} partitions have a leader after {seconds_max} s")));
+            }
+            rest(if wanted > 1_000 { 0.02 } else { ASK_AGAIN_SECONDS });
+        }
+    }
+
+    fn led_partitions(&mut self, topics: &[Topic]) -> Result<i32, Failure> {
+        let frame = self.call(ApiKey::METADATA, 4, |out| {
+            out.array(topics, |out, topic| out.string(&topic.name));
+            out.bool(false);
+        })?;
+        let led = read(&frame, ApiKey::METADATA, 4, |body| {
+            body.i32()?;
+            body.array(12, |body| Ok((body.i32()?, body.string()?, body.i32()?, body.nullable_string()?)))?;
+            body.nullable_string()?;
+            body.i32()?;
+            body.array(9, |body| {
+                let (_code, _name, _internal) = (body.i16()?, body.string()?, body.bool()?);
+                body.array(18, |body| {
+                    let (code, _, leader) = (body.i16()?, body.i32()?, body.i32()?);
+                    let (_replicas, _in_sync) = (body.array(4, Reader::i32)?, body.array(4, Reader::i32)?);
+                    Ok(code == 0 && leader != NO_LEADER)
+                })
+            })
+        })?;
+        Ok(led.into_iter().flatten().filter(|led| *led).count() as i32)
+    }
+
+    /// The end offset of every partition of the topics, in their order; an error code where there is none.
+    ///
+    /// # Errors
+    /// The broker does not answer.
+    pub fn end_offsets(&mut self, topics: &[Topic]) -> Result<Vec<Result<i64, i16>>, Failure> {
+        let frame = self.call(ApiKey::LIST_OFFSETS, 1, |out| {
+            out.i32(-1);
+            out.array(topics, |out, topic| {
+                out.string(&topic.name);
+                let rows: Vec<i32> = (0..topic.partitions).collect();
+                out.array(&rows, |out, partition| {
+                    out.i32(*partition);
+                    out.i64(LATEST);
+                });
+            });
+        })?;
+        let topics = read(&frame, ApiKey::LIST_OFFSETS, 1, |body| {
+            body.array(6, |body| {
+                body.string()?;
+                body.array(22, |body| {
+                    let (_, code, _, offset) = (body.i32()?, body.i16()?, body.i64()?, body.i64()?);
+                    Ok(if code == 0 { Ok(offset) } else { Err(code) })
+                })
+            })
+        })?;
+        Ok(topics.into_iter().flatten().collect())
+    }
+
+    /// Appends `batch` to every partition of a topic with acks=all. Gives the codes of those that refused.
+    ///
+    /// # Errors
+    /// The broker does not answer.
+    pub fn produce(&mut self, topic: &Topic, batch: &Bytes) -> Result<Vec<i16>, Failure> {
+        let partitions =
+            (0..topic.partitions).map(|index| ProducePartition { index, records: Some(batch.clone()) }).collect();
+        let topic = ProduceTopic { name: topic.name.as_str().into(), partitions, ..ProduceTopic::default() };
+        let request =
+            ProduceRequest { transactional_id: None, acks: -1, timeout_ms: REQUEST_TIMEOUT_MS, topics: vec![topic] };
+        let mut pieces = Pieces::request_frame(&self.header(ApiKey::PRODUCE, PRODUCE_VERSION));
+        request.encode(PRODUCE_VERSION, &mut pieces);
+        for piece in pieces.finish_frame() {
+            let Chunk::Owned(bytes) = piece else { return Err(Failure::new("a client has no files to send from")) };
+            self.stream.write_all(&bytes).doing("cannot send records")?;
+        }
+        let frame = self.answer()?;
+        let (_, body) = parse_response_header(&frame, ApiKey::PRODUCE, PRODUCE_VERSION).doing("the answer")?;
+        let answer = ProduceResponse::decode(PRODUCE_VERSION, &frame[body.position()..]).doing("the answer")?;
+        let rows = answer.topics.iter().flat_map(|topic| &topic.partitions);
+        Ok(rows.map(|row| row.error_code).filter(|code| *code != 0).collect())
+    }
+
+    fn call(&mut self, key: ApiKey, version: i16, body: impl FnOnce(&mut Writer)) -> Result<Vec<u8>, Failure> {
+        let mut writer = Writer::frame();
+        self.header(key, version).encode(&mut writer);
+        body(&mut writer);
+        self.stream.write_all(&writer.finish_frame(0)).doing(format_args!("cannot send {key}"))?;
+        self.answer()
+    }
+
+    fn header(&mut self, key: ApiKey, version: i16) -> RequestHeader<'static> {
+        self.correlation_id += 1;
+        RequestHeader { key, version, correlation_id: self.correlation_id, client_id: Some("ballast-bench".into()) }
+    }
+
+    fn answer(&mut self) -> Result<Vec<u8>, Failure> {
+        let mut size = [0; 4];
+        self.stream.read_exact(&mut size).doing("no answer")?;
+        let size = usize::try_from(i32::from_be_bytes(size)).ok().filter(|size| *size <= ANSWER_BYTES_MAX);
+        let size = size.ok_or_else(|| Failure::new("an answer of an impossible size"))?;
+        let mut frame = vec![0; size];
+        self.stream.read_exact(&mut frame).doing("half an answer")?;
+        Ok(frame)
+    }
+}
+
+fn read<'a, T>(
+    frame: &'a [u8],
+    key: ApiKey,
+    version: i16,
+    body: impl FnOnce(&mut Reader<'a>) -> Result<T, WireError>,
+) -> Result<T, Failure> {
+    let (_, mut reader) = parse_response_header(frame, key, version).doing(key)?;
+    body(&mut reader).doing(format_args!("the answer to {key}"))
+}
