@@ -77,6 +77,21 @@ pub struct LogConfig {
     pub contiguous: bool,
 }
 
+/// A compressed batch may open to this many bytes in memory whatever its size.
+const OPENED_BYTES_FREE: u64 = 32 << 20;
+/// Above that, to so many times its own size: honest records rarely pack tighter, bombs do.
+const OPENED_GROWTH_MAX: u64 = 16;
+
+impl LogConfig {
+    /// Most bytes that a batch of `batch_bytes` is opened to: `max.decompressed.message.bytes`, and no more memory than
+    /// its size justifies.
+    #[must_use]
+    pub fn opened_bytes_max(&self, batch_bytes: usize) -> usize {
+        let justified = (batch_bytes as u64).saturating_mul(OPENED_GROWTH_MAX).max(OPENED_BYTES_FREE);
+        usize::try_from(justified.min(self.max_decompressed_bytes)).unwrap_or(usize::MAX)
+    }
+}
+
 impl Default for LogConfig {
     fn default() -> LogConfig {
         LogConfig {

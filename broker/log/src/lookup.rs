@@ -105,8 +105,14 @@ impl Log {
                 return Ok(Some(Found { offset, timestamp_ms, leader_epoch }));
             }
         }
-        let limit = usize::try_from(self.config().max_decompressed_bytes).unwrap_or(usize::MAX);
-        let body = batch.open(limit)?;
+        let body = match batch.open(self.config().opened_bytes_max(batch.len())) {
+            // Too much to open for a look-up: the batch as a whole is the answer, as far as its header goes.
+            Err(BatchError::TooLarge(_)) => {
+                let (offset, timestamp_ms) = (batch.base_offset().max(from), batch.max_timestamp());
+                return Ok(Some(Found { offset, timestamp_ms, leader_epoch }));
+            }
+            body => body?,
+        };
         for record in batch.records_in(&body) {
             let record = record?;
             let (offset, timestamp) = (record.offset(&batch), record.timestamp(&batch));

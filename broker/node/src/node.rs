@@ -96,6 +96,8 @@ impl Node {
         match known.and_then(|topic| Some((topic.id, topic.partition(index)?))) {
             None => Whereabouts::Unknown,
             Some((id, _)) if self.store.is_broken(id, index) => Whereabouts::Broken,
+            // The image gives it to us and it is gone: its topic is being deleted.
+            Some((_, partition)) if partition.leader == self.id => Whereabouts::Unknown,
             Some((_, partition)) => {
                 Whereabouts::Elsewhere(LeaderHint { leader: partition.leader, leader_epoch: partition.leader_epoch })
             }

@@ -49,7 +49,6 @@ impl Java {
     ///
     /// # Panics
     /// If it does not.
-    #[must_use]
     pub fn output(&self, class: &str, arguments: &[&str]) -> String {
         run(&mut self.tool(class, arguments))
     }

@@ -42,8 +42,7 @@ pub(super) fn judge_records(
     now_ms: i64,
 ) -> Result<Judged, AppendError> {
     let is_compressed = batch.attributes().codec_id() != 0;
-    let limit = usize::try_from(config.max_decompressed_bytes).unwrap_or(usize::MAX);
-    let body = batch.open(limit).map_err(|error| match error {
+    let body = batch.open(config.opened_bytes_max(batch.len())).map_err(|error| match error {
         BatchError::TooLarge(max) => AppendError::MessageTooLarge { bytes: max as u64 + 1, max: max as u64 },
         other => invalid(other.to_string()),
     })?;

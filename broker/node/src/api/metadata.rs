@@ -11,25 +11,39 @@ use std::future::{Ready, ready};
 
 use ballast_core::controller::{NewTopic, Request};
 use ballast_core::image::{Image, Topic};
-use ballast_net::random_below;
+use ballast_net::{BoxFuture, random_below};
 use ballast_wire::Uuid;
 use kafka_protocol::messages::metadata_response::{
     MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic,
 };
 use kafka_protocol::messages::{BrokerId, MetadataRequest, MetadataResponse};
 
-use super::call::Ctx;
+use super::call::{Call, Ctx};
 use super::code::{self, Code};
 use super::view::{self, OPERATIONS_UNASKED, text, topic_name};
+use crate::net::conn::Answer;
 use crate::session::{Operation, Resource};
 
 /// What one row of the request asks for.
 enum Wanted {
     Name(String),
     Id(Uuid),
+    /// Neither name nor id (v12).
+    Nothing,
 }
 
-pub(super) fn handle(ctx: Ctx, request: MetadataRequest) -> Ready<MetadataResponse> {
+/// A null list in the plain form.
+const NULL_LIST: [u8; 4] = (-1i32).to_be_bytes();
+
+/// Starts a request. The list of topics may be null from v1 on; before, the schema has no null and the connection closes.
+pub(super) fn start(call: Call) -> BoxFuture<'static, Answer> {
+    if call.ctx.version == 0 && call.body.starts_with(&NULL_LIST) {
+        return Box::pin(ready(Answer::Close("a Metadata v0 request with a null list of topics".to_owned())));
+    }
+    call.typed(handle)
+}
+
+fn handle(ctx: Ctx, request: MetadataRequest) -> Ready<MetadataResponse> {
     ready(answer(&ctx, &request))
 }
 
@@ -95,9 +109,9 @@ fn wanted(ctx: &Ctx, request: &MetadataRequest) -> Option<Vec<Wanted>> {
     if !ids.is_empty() {
         return Some(ids.into_iter().map(Wanted::Id).collect());
     }
-    let names: BTreeSet<&str> =
-        topics.iter().map(|topic| topic.name.as_ref().map_or("", |name| name.as_str())).collect();
-    Some(names.into_iter().map(|name| Wanted::Name(name.to_owned())).collect())
+    let names: BTreeSet<Option<&str>> =
+        topics.iter().map(|topic| topic.name.as_ref().map(|name| name.as_str())).collect();
+    Some(names.into_iter().map(|name| name.map_or(Wanted::Nothing, |name| Wanted::Name(name.to_owned()))).collect())
 }
 
 fn all_topics(ctx: &Ctx, image: &Image, with_operations: bool) -> Vec<MetadataResponseTopic> {
@@ -114,6 +128,7 @@ fn row(ctx: &Ctx, image: &Image, wanted: &Wanted, operations: bool, may_create: 
             // That it exists is nobody's business who may not see it.
             Some(_) | None => error_row(ctx, None, *id, code::UNKNOWN_TOPIC_ID),
         },
+        Wanted::Nothing => error_row(ctx, None, Uuid::ZERO, code::UNKNOWN_SERVER_ERROR),
         Wanted::Name(name) if !ctx.may(Operation::Describe, Resource::Topic(name)) => {
             error_row(ctx, Some(name), Uuid::ZERO, code::TOPIC_AUTHORIZATION_FAILED)
         }

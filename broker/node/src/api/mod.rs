@@ -61,7 +61,7 @@ pub(crate) const TABLE: &[Api] = &[
     Api { advertised_min: 0, overlaps: true, ..api(ApiKey::PRODUCE, 3, 13, produce::start) },
     Api { overlaps: true, ..api(ApiKey::FETCH, 4, 18, fetch::start) },
     api(ApiKey::LIST_OFFSETS, 1, 10, |call| call.typed(list_offsets::handle)),
-    api(ApiKey::METADATA, 0, 13, |call| call.typed(metadata::handle)),
+    api(ApiKey::METADATA, 0, 13, metadata::start),
     api(ApiKey::API_VERSIONS, 0, 4, |call| call.typed(api_versions::handle)),
     api(ApiKey::CREATE_TOPICS, 2, 7, |call| call.typed(create_topics::handle)),
     api(ApiKey::DELETE_TOPICS, 1, 6, |call| call.typed(delete_topics::handle)),

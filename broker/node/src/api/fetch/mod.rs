@@ -65,7 +65,7 @@ pub(super) fn start(call: Call) -> BoxFuture<'static, Answer> {
     let reader = Reader {
         is_replica,
         read_committed: request.isolation_level == READ_COMMITTED,
-        bad_isolation: !ISOLATION_LEVELS.contains(&request.isolation_level),
+        makes_no_sense: !ISOLATION_LEVELS.contains(&request.isolation_level) || request.max_bytes < 0,
         max_bytes,
     };
     let patience = Patience {

@@ -35,8 +35,8 @@ pub(super) struct Wanted {
 pub(super) struct Reader {
     pub(super) is_replica: bool,
     pub(super) read_committed: bool,
-    /// Is an isolation level given that does not exist?
-    pub(super) bad_isolation: bool,
+    /// Is there an isolation level that does not exist, or a limit below 0?
+    pub(super) makes_no_sense: bool,
     pub(super) max_bytes: usize,
 }
 
@@ -124,7 +124,7 @@ async fn read(
         _ => code::of_refused(&refused).into(),
     })?;
     partition.traffic.fetch_requests.fetch_add(1, Ordering::Relaxed);
-    if reader.bad_isolation || asked.max_bytes < 0 {
+    if reader.makes_no_sense || asked.max_bytes < 0 {
         return Err(code::UNKNOWN_SERVER_ERROR.into());
     }
     let mut row = watermarks(partition, reader, asked.index);
