@@ -15,6 +15,7 @@
 //! Read next: `roll` (when a new segment begins), `stamped` (followers and the metadata log).
 
 use std::io::IoSlice;
+use std::sync::Arc;
 
 use ballast_wire::batch::rewrite::HeaderBytes;
 use ballast_wire::batch::view::stamp;
@@ -337,7 +338,7 @@ impl Log {
             WriteError::Read(error) => AppendError::Poisoned(DiskError {
                 doing: "cannot read",
                 path: writer.active.path(),
-                source: std::sync::Arc::new(std::io::Error::new(std::io::ErrorKind::InvalidData, error.to_string())),
+                source: Arc::new(std::io::Error::new(std::io::ErrorKind::InvalidData, error.to_string())),
             }),
         };
         if let AppendError::Poisoned(error) = &failed {
@@ -369,6 +370,8 @@ impl Log {
             return Ok(());
         }
         writer.reserved = 0;
+        // What failed may have reached the disk, and must not come back after a sync.
+        self.owe_sync(vec![Arc::clone(&file)]);
         let _cutting = self.cut.write();
         if !file.is_viewed() {
             return file.set_len(writer.bytes).doing("cannot cut back", file.path());

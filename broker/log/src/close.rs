@@ -41,10 +41,7 @@ impl Log {
         let active = Arc::clone(&writer.active);
         writer.indexer.add_time(&active);
         self.seal(writer)?;
-        let mut owed = Vec::new();
-        owed.extend(active.offsets.file(&active.place, active.base)?);
-        owed.extend(active.times.file(&active.place, active.base)?);
-        owed.extend(active.txns.file(&active.place, active.base)?);
+        let mut owed = active.index_files()?;
         if self.config().producer_state && end > 0 {
             let snapshot = snapshot::encode(&self.state.lock().producers.entries());
             owed.push(snapshot::store(&*self.place.disk, &self.place.path(end, Part::Snapshot), &snapshot)?);

@@ -1,7 +1,7 @@
 //! Leader epochs: which leader wrote what (KIP-101), in memory and in `leader-epoch-checkpoint`.
 //!
 //! ```text
-//! file: "0\n" version, "2\n" count, then a line "epoch start_offset" for each; an empty file has none
+//! file: "0\n" version, "2\n" count, then a line "epoch start_offset" for each
 //! ```
 //! Holds: epochs and starts both rise. The file is replaced before the first record of an epoch is written and before a
 //! truncated log is appended to, so it never claims an epoch for offsets that another one wrote.
@@ -119,8 +119,7 @@ impl Epochs {
 
     fn decode(text: &str) -> Option<Epochs> {
         let mut lines = text.lines();
-        let Some(version) = lines.next() else { return Some(Epochs::default()) };
-        if version != "0" {
+        if lines.next()? != "0" {
             return None;
         }
         let count: usize = lines.next()?.parse().ok()?;
@@ -228,12 +227,12 @@ mod tests {
         let two = epochs(&[(0, 0), (2, 35)]);
         assert_eq!(two.encode(), "0\n2\n0 0\n2 35\n");
         assert_eq!(starts(&Epochs::decode("0\n2\n0 0\n2 35\n").unwrap()), [(0, 0), (2, 35)]);
-        assert_eq!(Epochs::decode(""), Some(Epochs::default()), "Kafka makes the file with no bytes");
     }
 
     #[test]
     fn a_damaged_checkpoint_is_none() {
-        for text in ["1\n0\n", "0\n", "0\n1\n", "0\n2\n0 0\n", "0\n1\n0\n", "0\n2\n1 0\n0 5\n", "0\n2\n0 5\n1 5\n", "x"]
+        for text in
+            ["", "1\n0\n", "0\n", "0\n1\n", "0\n2\n0 0\n", "0\n1\n0\n", "0\n2\n1 0\n0 5\n", "0\n2\n0 5\n1 5\n", "x"]
         {
             assert_eq!(Epochs::decode(text), None, "{text:?}");
         }

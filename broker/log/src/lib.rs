@@ -55,4 +55,4 @@ pub use read::Read;
 pub use recover::{Cut, CutReason, Progress, RecoveryReport};
 pub use retain::Retained;
 pub use sync::SyncPoint;
-pub use validate::{Origin, ValidBatch};
+pub use validate::{Origin, ValidBatch, validate};

@@ -327,6 +327,6 @@ impl Log {
     /// After something half done: refuses writes until the log is opened and recovered again, unless the disk was merely full.
     pub(crate) fn poison(&self, error: DiskError) -> LogError {
         self.fail(Failure::Poisoned(error.clone()));
-        LogError::Poisoned(error)
+        self.failure().unwrap_or(LogError::Poisoned(error))
     }
 }

@@ -4,7 +4,7 @@
 //! leftovers ── segments ── [clean] last index entries compared, tail walked ┬─ producers ── epochs ── Log
 //!                          [not]   everything past the recovery point scanned ┘
 //! ```
-//! Holds: after a clean stop no body is read. Whatever is found damaged is cut and told, never an error.
+//! Holds: after a clean stop no body is read. What a crash can have damaged is cut and told, never an error.
 //!
 //! Read next: `leftovers`, `recover`.
 
@@ -77,7 +77,8 @@ impl Log {
     /// Opens the log in `dir`, recovering what an unclean stop left. `progress` is called about every 64 MiB of scanning.
     ///
     /// # Errors
-    /// Whatever the disk says. Damage is no error: it is cut and told in the report.
+    /// Whatever the disk says. Damage that a scan meets is no error: it is cut and told in the report, whose `cut.end` lies
+    /// below the recovery point if synced records were lost. Damage that is met outside of a scan is one.
     pub fn open(
         disk: Arc<dyn Disk>,
         dir: PathBuf,
@@ -99,7 +100,7 @@ impl Log {
         if opened.end < from.log_start {
             opened = recovery.start_over(opened, from.log_start, now_ms)?;
         }
-        let Recovery { mut producers, mut epochs, report, .. } = recovery;
+        let Recovery { mut producers, mut epochs, report, owed, .. } = recovery;
         drop_snapshots(&place, &found, opened.end)?;
         producers.expire(now_ms, config.producer_id_expiration_ms);
 
@@ -128,7 +129,7 @@ impl Log {
         });
         log.save_epochs(&mut log.writer.lock())?;
         if !opened.is_as_closed {
-            log.owe_sync(Vec::new());
+            log.owe_sync(owed);
         }
         Ok((log, report))
     }

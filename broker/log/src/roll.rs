@@ -113,7 +113,7 @@ impl Log {
         }
         writer.indexer.add_time(&old);
         self.seal(writer)?;
-        let mut owed = Vec::new();
+        let mut owed = old.index_files()?;
         if self.config().producer_state {
             owed.push(snapshot::store(&*self.place.disk, &self.place.path(base, Part::Snapshot), snapshot)?);
         }

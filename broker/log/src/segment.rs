@@ -146,6 +146,13 @@ impl Segment {
         self.txns.forget_file();
     }
 
+    /// The index files that there are.
+    pub(crate) fn index_files(&self) -> Result<Vec<Arc<dyn DiskFile>>, DiskError> {
+        let (place, base) = (&self.place, self.base);
+        let files = [self.offsets.file(place, base)?, self.times.file(place, base)?, self.txns.file(place, base)?];
+        Ok(files.into_iter().flatten().collect())
+    }
+
     /// Published bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Acquire)

@@ -113,9 +113,7 @@ impl Log {
             let segment = &published.segments[index];
             files.push(segment.file()?);
             if index + 1 < published.segments.len() {
-                files.extend(segment.offsets.file(&segment.place, segment.base)?);
-                files.extend(segment.times.file(&segment.place, segment.base)?);
-                files.extend(segment.txns.file(&segment.place, segment.base)?);
+                files.append(&mut segment.index_files()?);
             }
         }
         files.append(&mut syncing.owed);

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! published end moves ── later segments and snapshots go (last first) ── folder synced
-//!   ── the file is cut, or a shorter copy takes its place ── epoch checkpoint ── producers
+//!   ── the file is cut, or a shorter copy takes its place, and synced ── epoch checkpoint ── producers
 //! ```
 //! Holds:
 //!   1. The published end moves first, and nobody waits for a reader: whoever holds bytes keeps them.
@@ -16,7 +16,7 @@ use ballast_wire::Offset;
 
 use crate::disk::{DiskFile, FileKind, OpenMode};
 use crate::error::{DiskContext, DiskError, LogError, ReadError};
-use crate::log::{Log, Published, Writer};
+use crate::log::{Failure, Log, Published, Writer};
 use crate::names::{Part, Stage, staged};
 use crate::producer::state::Producers;
 use crate::recover::replay::replay;
@@ -86,6 +86,11 @@ impl Log {
             segment.txns.truncate(&segment.place, segment.base, |txn| keep(txn.last_offset))?;
             segment.set_bytes(bytes);
         }
+        // What was cut must not come back beside what is written from here on, perhaps in a segment of its own.
+        let file = segment.file()?;
+        let synced = file.sync().doing("cannot sync", file.path());
+        synced.inspect_err(|error| self.fail(Failure::SyncFailed(error.clone())))?;
+        self.owe_sync(segment.index_files()?);
         self.continue_in(writer, segment, bytes)?;
         self.epochs.write().truncate_to(end);
         self.save_epochs(writer)?;

@@ -100,7 +100,7 @@ impl DiskFile for SimFile {
 
     fn write_at(&self, position: u64, parts: &[IoSlice<'_>]) -> io::Result<()> {
         self.must_be_writable()?;
-        let bytes: Vec<u8> = parts.iter().flat_map(|part| part.iter().copied()).collect();
+        let bytes = parts.iter().map(|part| &**part).collect::<Vec<&[u8]>>().concat();
         let mut world = self.disk.world.lock();
         world.admit(self.disk.generation)?;
         if let Err(error) = world.faults.verdict(Call::Write, &self.path) {

@@ -39,8 +39,13 @@ enum Next {
 
 impl Recovery<'_> {
     /// Reads every batch of the last of `segments` up to the first that is not good, and makes its indexes anew. `from` is
-    /// where the segment before it ends.
-    pub(super) fn scan(&mut self, segments: &[Arc<Segment>], from: Offset) -> Result<Scanned, DiskError> {
+    /// where the segment before it ends, `boundary` where the next one begins, if that holds anything.
+    pub(super) fn scan(
+        &mut self,
+        segments: &[Arc<Segment>],
+        from: Offset,
+        boundary: Option<Offset>,
+    ) -> Result<Scanned, DiskError> {
         let (segment, before) = segments.split_last().expect("there is a segment to scan");
         self.make_ready(segment, before, from)?;
         let file = segment.open_file(FileKind::SealedLog)?;
@@ -49,7 +54,7 @@ impl Recovery<'_> {
         let indexer = Indexer::empty(segment.base);
         let mut scanned = Scanned { bytes: 0, end: from, indexer, fault: None, file_bytes };
         loop {
-            match self.judge(&mut scanner, &scanned)? {
+            match self.judge(&mut scanner, &scanned, boundary)? {
                 Next::Good(header, marker) => self.take(segment, &header, marker, &mut scanned),
                 Next::End => break,
                 Next::Fault(fault) => {
@@ -57,6 +62,12 @@ impl Recovery<'_> {
                     break;
                 }
             }
+        }
+        if scanned.fault.is_some() && boundary == Some(scanned.end) {
+            // Nothing of the log is missing: room that was not given back, or batches that were truncated before the next
+            // segment was begun.
+            tracing::warn!(path = %file.path().display(), position = scanned.bytes, "trimming the end of a segment");
+            scanned.fault = None;
         }
         self.producers_at = Some(scanned.end);
         self.tell(segment.base, 0);
@@ -67,13 +78,10 @@ impl Recovery<'_> {
         if self.config.producer_state && self.producers_at != Some(from) {
             self.producers = replay(&self.place, before, from).map_err(disk_error)?;
         }
-        let should_have_been_right = self.from.clean;
+        let should_have_been_right = self.from.clean || from < self.from.recovery_point;
         if should_have_been_right {
             self.report.rebuilt_indexes.push(self.place.path(segment.base, Part::OffsetIndex));
             self.report.rebuilt_indexes.push(self.place.path(segment.base, Part::TimeIndex));
-        } else if self.epoch < 0 {
-            // The checkpoint may tell of batches that did not make it to the disk.
-            self.epochs.truncate_to(segment.base);
         }
         segment.offsets.clear(&segment.place, segment.base)?;
         segment.times.clear(&segment.place, segment.base)?;
@@ -81,7 +89,7 @@ impl Recovery<'_> {
     }
 
     /// What stands behind what was scanned.
-    fn judge(&self, scanner: &mut Scanner<'_>, scanned: &Scanned) -> Result<Next, DiskError> {
+    fn judge(&self, scanner: &mut Scanner<'_>, scanned: &Scanned, boundary: Option<Offset>) -> Result<Next, DiskError> {
         let (position, end) = (scanned.bytes, scanned.end);
         let header = match scanner.step(position)? {
             Step::Batch(header) => header,
@@ -97,6 +105,9 @@ impl Recovery<'_> {
         let base_offset = header.base_offset;
         if base_offset < end || header.last_offset_delta < 0 || header.end() == Offset::MAX {
             return Ok(Next::Fault(CutReason::OffsetStepsBack { base_offset, end }));
+        }
+        if let Some(boundary) = boundary.filter(|boundary| header.end() > *boundary) {
+            return Ok(Next::Fault(CutReason::Hole { base_offset: boundary, end }));
         }
         if self.config.contiguous && base_offset > end {
             return Ok(Next::Fault(CutReason::Hole { base_offset, end }));

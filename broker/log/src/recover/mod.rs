@@ -6,9 +6,10 @@
 //! Holds:
 //!   1. What recovery keeps is a prefix of what was written, at least up to the recovery point; recovering again keeps
 //!      the same.
-//!   2. Holes inside a segment are normal (compaction, followers). A hole *between* segments past the recovery point is a
+//!   2. A segment ends where the next one begins: what stands behind that in its file was truncated before, and is trimmed.
+//!   3. Holes inside a segment are normal (compaction, followers). A hole *between* segments past the recovery point is a
 //!      lost tail, unless the topic is compacted: a roll begins where the segment before it ended.
-//!   3. What was found may still be in the machine's memory alone, so the recovery point does not move here; and the files
+//!   4. What was found may still be in the machine's memory alone, so the recovery point does not move here; and the files
 //!      are touched, so that the next sync is a real one.
 //!
 //! Read next: `batches` (what makes a batch good), `trust` (what is believed without reading), `replay` (producers).
@@ -28,7 +29,7 @@ use self::batches::Scanned;
 use self::replay::replay;
 use self::trust::Trust;
 use crate::config::LogConfig;
-use crate::disk::FileKind;
+use crate::disk::{DiskFile, FileKind};
 use crate::epoch::Epochs;
 use crate::error::{DiskContext, DiskError};
 use crate::names::{Part, Place};
@@ -47,6 +48,8 @@ pub(crate) struct Recovery<'a> {
     pub(crate) report: RecoveryReport,
     pub(crate) producers: Producers,
     pub(crate) epochs: Epochs,
+    /// Files that were changed, for the next sync.
+    pub(crate) owed: Vec<Arc<dyn DiskFile>>,
     /// The checkpoint was missing or damaged: every header has to be walked.
     epochs_unknown: bool,
     /// The producers are as of this offset; `None` before they are needed.
@@ -73,6 +76,7 @@ impl<'a> Recovery<'a> {
             config,
             report,
             producers: Producers::default(),
+            owed: Vec::new(),
             epochs_unknown: epochs.is_none(),
             epochs: epochs.unwrap_or_default(),
             producers_at: None,
@@ -94,6 +98,7 @@ impl<'a> Recovery<'a> {
         let to_scan = segments.iter().zip(&trust).filter(|(_, trust)| matches!(trust, Trust::Not));
         self.total_bytes = to_scan.map(|(segment, _)| segment.bytes()).sum();
         let epochs_version = self.epochs.version;
+        let last_trusted = trust.iter().rposition(|trust| !matches!(trust, Trust::Not));
         let is_as_closed = self.from.clean && !trust.iter().any(|trust| matches!(trust, Trust::Not));
 
         let mut end = segments[0].base;
@@ -108,7 +113,12 @@ impl<'a> Recovery<'a> {
                     indexer = Some(*state);
                 }
                 Trust::Not => {
-                    let scanned = self.scan(&segments[..=index], end)?;
+                    if last_trusted.is_none_or(|last| last < index) && self.epoch < 0 {
+                        // The checkpoint may tell of batches that did not make it to the disk. From here on all are read.
+                        self.epochs.truncate_to(segment.base);
+                    }
+                    let boundary = segments.get(index + 1).filter(|next| next.bytes() > 0).map(|next| next.base);
+                    let scanned = self.scan(&segments[..=index], end, boundary)?;
                     end = scanned.end;
                     self.put_in_order(&segments, index, &scanned)?;
                     if let Some(fault) = scanned.fault.clone() {
@@ -143,7 +153,7 @@ impl<'a> Recovery<'a> {
     }
 
     /// Puts the files of a scanned segment in order.
-    fn put_in_order(&self, segments: &[Arc<Segment>], index: usize, scanned: &Scanned) -> Result<(), DiskError> {
+    fn put_in_order(&mut self, segments: &[Arc<Segment>], index: usize, scanned: &Scanned) -> Result<(), DiskError> {
         let segment = &segments[index];
         segment.set_largest(scanned.indexer.largest);
         // Gives back what was reserved, even if there is nothing to cut.
@@ -152,6 +162,8 @@ impl<'a> Recovery<'a> {
         if self.place.disk.is_durable() {
             touch(segment, scanned.bytes)?;
         }
+        // Even below the recovery point: a cut that is not synced would come back.
+        self.owed.push(segment.file()?);
         let Some(next) = segments.get(index + 1).filter(|_| scanned.fault.is_none()) else { return Ok(()) };
         let mut indexer = scanned.indexer;
         indexer.add_time(segment);
@@ -159,6 +171,7 @@ impl<'a> Recovery<'a> {
         unless_full(segment.offsets.seal(&segment.place, segment.base, true))?;
         unless_full(segment.times.seal(&segment.place, segment.base, true))?;
         unless_full(segment.txns.seal(&segment.place, segment.base, false))?;
+        self.owed.append(&mut segment.index_files()?);
         if self.config.producer_state && next.base == scanned.end {
             let bytes = snapshot::encode(&self.producers.entries());
             let path = self.place.path(next.base, Part::Snapshot);

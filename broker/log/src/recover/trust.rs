@@ -1,5 +1,5 @@
 //! What is believed without being read: segments that were synced and closed, if their last index entries name batches that
-//! are there.
+//! are there, and the batches behind those end where the file ends.
 //!
 //! Holds: this reads a few headers of a segment, whatever its size. A zeroed, torn or missing index fails it (the first
 //! thing that a pre-sized index shows after a crash is a tail of zeros), and then the segment is scanned.
@@ -50,10 +50,12 @@ impl Recovery<'_> {
             let next = segments.get(index + 1).map(|next| next.base);
             let was_synced = self.from.clean || next.is_some_and(|end| end <= self.from.recovery_point);
             let files = files.get(&segment.base).copied().unwrap_or_default();
-            trust.push(match next {
-                _ if !was_synced || !is_sane(segment, &files)? => Trust::Not,
-                Some(end) => Trust::Sealed { end },
-                None => tail(segment)?,
+            let trusted = if was_synced && is_sane(segment, &files)? { tail(segment)? } else { Trust::Not };
+            trust.push(match (trusted, next) {
+                // Batches that reach into the next one: a truncation that was lost.
+                (Trust::Tail { end, .. }, Some(next)) if end <= next => Trust::Sealed { end: next },
+                (trusted, None) => trusted,
+                _ => Trust::Not,
             });
         }
         Ok(trust)
