@@ -34,7 +34,7 @@ use crate::validate::ValidBatch;
 /// What one round writes at most, in bytes, unless a single batch is larger.
 const ROUND_BYTES_MAX: u64 = 4 << 20;
 /// The first reservation of a segment; each one doubles, in bytes.
-const RESERVE_BYTES_MIN: u64 = 64 << 10;
+const RESERVE_BYTES_MIN: u64 = 16 << 10;
 /// The largest step.
 const RESERVE_BYTES_MAX: u64 = 16 << 20;
 /// Base offset, length and leader epoch, which a leader stamps.
@@ -203,6 +203,11 @@ impl Log {
             }
             let run = {
                 let mut state = self.state.lock();
+                if let Some(failure) = state.failure.clone() {
+                    drop(state);
+                    self.drop_queued(Vec::new());
+                    return Drained::Done { end, more: false, failed: Some((end, failure.into())) };
+                }
                 let more = !state.queue.is_empty();
                 if !more || rounds_left == 0 {
                     state.draining = false;

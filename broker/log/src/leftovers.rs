@@ -29,11 +29,11 @@ pub(crate) struct Found {
 
 /// Tidies the folder and tells what is in it.
 pub(crate) fn tidy(place: &Place, report: &mut RecoveryReport) -> Result<Found, DiskError> {
-    let entries = list(place)?;
+    let entries = place.list()?;
     let staged = entries.iter().any(|entry| strip_stage(&entry.name).1.is_some());
     let entries = if staged {
         settle(place, &entries, report)?;
-        list(place)?
+        place.list()?
     } else {
         entries
     };
@@ -62,11 +62,6 @@ pub(crate) fn tidy(place: &Place, report: &mut RecoveryReport) -> Result<Found, 
         }
     }
     Ok(found)
-}
-
-fn list(place: &Place) -> Result<Vec<DirEntry>, DiskError> {
-    let dir = place.dir();
-    place.disk.list(&dir).doing("cannot list", &dir)
 }
 
 fn remove(place: &Place, name: &str, report: &mut RecoveryReport) -> Result<(), DiskError> {
@@ -142,8 +137,7 @@ fn take_names(
         place.disk.rename(&from, &to).doing("cannot rename", &from)?;
         report.leftovers.push(from);
     }
-    let dir = place.dir();
-    place.disk.sync_dir(&dir).doing("cannot sync", &dir)
+    place.sync()
 }
 
 /// One above the last offset of a swapped-in log.

@@ -279,8 +279,7 @@ impl Log {
         let writer = self.writer.lock();
         let _cutting = self.cut.write();
         let from = self.place.dir();
-        self.place.disk.rename(&from, to).doing("cannot rename", &from)?;
-        self.place.moved_to(to.to_owned());
+        self.place.rename(to)?;
         for segment in self.published().segments.iter() {
             segment.forget_files();
         }
@@ -293,6 +292,13 @@ impl Log {
         }
         reopened?;
         Ok(())
+    }
+
+    /// Writes nothing any more, because the folder is about to go. What is queued is dropped; reads still work.
+    pub fn abandon(&self) {
+        let _writer = self.writer.lock();
+        self.fail(Failure::Closed);
+        self.drop_queued(Vec::new());
     }
 
     /// What readers see now.
@@ -330,3 +336,6 @@ impl Log {
         self.failure().unwrap_or(LogError::Poisoned(error))
     }
 }
+
+#[cfg(test)]
+mod tests;

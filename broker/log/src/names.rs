@@ -8,7 +8,8 @@ use std::sync::Arc;
 use ballast_wire::Offset;
 use parking_lot::RwLock;
 
-use crate::disk::Disk;
+use crate::disk::{DirEntry, Disk};
+use crate::error::{DiskContext, DiskError};
 
 /// The leader epochs and where each begins.
 pub(crate) const LEADER_EPOCH_CHECKPOINT: &str = "leader-epoch-checkpoint";
@@ -121,8 +122,24 @@ impl Place {
         self.dir.read().clone()
     }
 
-    pub(crate) fn moved_to(&self, dir: PathBuf) {
-        *self.dir.write() = dir;
+    /// Gives the folder another name. Nobody looks for it meanwhile.
+    pub(crate) fn rename(&self, to: &Path) -> Result<(), DiskError> {
+        let mut dir = self.dir.write();
+        self.disk.rename(&dir, to).doing("cannot rename", &dir)?;
+        *dir = to.to_owned();
+        Ok(())
+    }
+
+    /// Makes the names in the folder survive a crash.
+    pub(crate) fn sync(&self) -> Result<(), DiskError> {
+        let dir = self.dir.read();
+        self.disk.sync_dir(&dir).doing("cannot sync", &dir)
+    }
+
+    /// What is in the folder, by name.
+    pub(crate) fn list(&self) -> Result<Vec<DirEntry>, DiskError> {
+        let dir = self.dir.read();
+        self.disk.list(&dir).doing("cannot list", &dir)
     }
 
     /// The path of one file of a segment.

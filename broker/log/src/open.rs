@@ -49,7 +49,7 @@ impl Log {
     ) -> Result<Log, LogError> {
         disk.create_dir(&dir).doing("cannot make", &dir)?;
         let place = Arc::new(Place::new(disk, dir.clone()));
-        let entries = place.disk.list(&dir).doing("cannot list", &dir)?;
+        let entries = place.list()?;
         if let Some(entry) = entries.iter().find(|entry| crate::names::parse(&entry.name).is_some()) {
             return Err(LogError::Foreign { path: dir.join(&entry.name), what: "a log is here already".to_owned() });
         }
@@ -138,8 +138,7 @@ impl Log {
 /// A new, empty segment whose name survives a crash.
 fn begin(place: &Arc<Place>, base: Offset, now_ms: i64) -> Result<Arc<Segment>, DiskError> {
     let segment = Arc::new(Segment::create(place, base, now_ms)?);
-    let dir = place.dir();
-    place.disk.sync_dir(&dir).doing("cannot sync", &dir)?;
+    place.sync()?;
     Ok(segment)
 }
 

@@ -5,6 +5,8 @@
 //!   2. No byte of a batch that reaches `bound` is returned.
 //!   3. A view is made of published bytes only, and those never change while it is held.
 
+use std::io::ErrorKind;
+
 use ballast_wire::{Chunk, Offset};
 
 use crate::error::{DiskContext, ReadError};
@@ -110,8 +112,8 @@ impl Log {
             (published.segments[index].file()?, first.position..end)
         };
         match file.warm(range) {
-            // The file was shortened meanwhile: there is nothing to warm any more.
-            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(()),
+            // The file was shortened or renamed meanwhile: there is nothing to warm any more.
+            Err(error) if matches!(error.kind(), ErrorKind::UnexpectedEof | ErrorKind::NotFound) => Ok(()),
             other => Ok(other.doing("cannot read", file.path())?),
         }
     }

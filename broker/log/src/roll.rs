@@ -161,3 +161,6 @@ impl Log {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -104,3 +104,6 @@ impl Log {
         state.queue.drain(..).collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

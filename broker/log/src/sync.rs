@@ -10,14 +10,14 @@
 //!   2. A truncation in between makes a sync that is under way move nothing.
 //!   3. A sync that failed is final: nothing is retried, nothing is written any more.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use ballast_wire::Offset;
 
-use crate::disk::{Disk, DiskFile};
+use crate::disk::DiskFile;
 use crate::error::{DiskContext, DiskError, LogError};
 use crate::log::{Failure, Log};
+use crate::names::Place;
 
 /// What has to be synced so that everything below `end` survives a crash. Made under the log's locks, run outside of them
 /// on any thread.
@@ -26,7 +26,7 @@ pub struct SyncPoint {
     end: Offset,
     truncations: u64,
     files: Vec<Arc<dyn DiskFile>>,
-    dir: Option<(Arc<dyn Disk>, PathBuf)>,
+    dir: Option<Arc<Place>>,
 }
 
 impl SyncPoint {
@@ -44,10 +44,7 @@ impl SyncPoint {
         for file in &self.files {
             file.sync().doing("cannot sync", file.path())?;
         }
-        if let Some((disk, dir)) = &self.dir {
-            disk.sync_dir(dir).doing("cannot sync", dir)?;
-        }
-        Ok(())
+        self.dir.as_ref().map_or(Ok(()), |dir| dir.sync())
     }
 }
 
@@ -85,18 +82,24 @@ impl Log {
     /// Is anything published that is not synced?
     #[must_use]
     pub fn is_dirty(&self) -> bool {
+        if matches!(self.state.lock().failure, Some(Failure::Closed)) {
+            return false;
+        }
         let end = self.end();
         let syncing = self.syncing.lock();
         syncing.recovery_point < end || syncing.owes_dir || !syncing.owed.is_empty()
     }
 
-    /// What has to be synced now; `None` when nothing has.
+    /// What has to be synced now; `None` when nothing has, or the log is closed.
     ///
     /// # Errors
     /// `SyncFailed` after a sync that failed; the disk failed.
     pub fn begin_sync(&self) -> Result<Option<SyncPoint>, LogError> {
-        if let Some(failure @ Failure::SyncFailed(_)) = &self.state.lock().failure {
-            return Err(failure.clone().into());
+        match &self.state.lock().failure {
+            Some(failure @ Failure::SyncFailed(_)) => return Err(failure.clone().into()),
+            // Closing synced what there was; an abandoned folder may be gone.
+            Some(Failure::Closed) => return Ok(None),
+            Some(Failure::Poisoned(_)) | None => {}
         }
         let _reading = self.cut.read();
         let mut syncing = self.syncing.lock();
@@ -117,8 +120,7 @@ impl Log {
             }
         }
         files.append(&mut syncing.owed);
-        let owes_dir = std::mem::take(&mut syncing.owes_dir);
-        let dir = owes_dir.then(|| (Arc::clone(&self.place.disk), self.place.dir()));
+        let dir = std::mem::take(&mut syncing.owes_dir).then(|| Arc::clone(&self.place));
         Ok(Some(SyncPoint { end, truncations: syncing.truncations, files, dir }))
     }
 
@@ -194,3 +196,6 @@ impl Log {
         syncing.dirty_since_ms = None;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -77,8 +77,7 @@ impl Log {
                 self.condemn(later.base)?;
             }
             self.drop_snapshots_above(end)?;
-            let dir = self.place.dir();
-            self.place.disk.sync_dir(&dir).doing("cannot sync", &dir)?;
+            self.place.sync()?;
             shorten(&segment, bytes, FileKind::ActiveLog)?;
             let keep = |offset: Offset| offset < end;
             segment.offsets.truncate(&segment.place, segment.base, |entry| keep(entry.offset(segment.base)))?;
@@ -132,10 +131,9 @@ impl Log {
             }
             self.drop_snapshots_above(Offset::MIN)?;
             // What was condemned must not come back beside what is made now.
-            let dir = self.place.dir();
-            self.place.disk.sync_dir(&dir).doing("cannot sync", &dir)?;
+            self.place.sync()?;
             let new = Arc::new(Segment::create(&self.place, offset, now_ms)?);
-            self.place.disk.sync_dir(&dir).doing("cannot sync", &dir)?;
+            self.place.sync()?;
             self.publish(|now| {
                 *now = Published {
                     start: offset,
@@ -174,11 +172,10 @@ impl Log {
     }
 
     fn drop_snapshots_above(&self, end: Offset) -> Result<(), DiskError> {
-        let dir = self.place.dir();
-        for entry in self.place.disk.list(&dir).doing("cannot list", &dir)?.iter().rev() {
+        for entry in self.place.list()?.iter().rev() {
             let Some(name) = crate::names::parse(&entry.name) else { continue };
             if name.part == Part::Snapshot && name.stage.is_none() && name.base > end {
-                let path = dir.join(&entry.name);
+                let path = self.place.join(&entry.name);
                 self.place.disk.remove_file(&path).doing("cannot remove", &path)?;
             }
         }
@@ -217,8 +214,7 @@ pub(crate) fn shorten(segment: &Segment, bytes: u64, kind: FileKind) -> Result<(
     copy.sync().doing("cannot sync", &tmp)?;
     drop(copy);
     disk.rename(&tmp, &path).doing("cannot rename", &tmp)?;
-    let dir = segment.place.dir();
-    disk.sync_dir(&dir).doing("cannot sync", &dir)?;
+    segment.place.sync()?;
     segment.replace_file(None);
     segment.open_file(kind)?;
     Ok(())

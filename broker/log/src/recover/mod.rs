@@ -220,8 +220,7 @@ impl<'a> Recovery<'a> {
                 remove_if_there(&self.place, &self.place.path(segment.base, part))?;
             }
         }
-        let dir = self.place.dir();
-        self.place.disk.sync_dir(&dir).doing("cannot sync", &dir)
+        self.place.sync()
     }
 
     /// Producers at the end of the log.

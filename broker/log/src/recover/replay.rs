@@ -6,7 +6,7 @@ use ballast_wire::Offset;
 use ballast_wire::batch::{BatchError, BatchView};
 
 use super::Recovery;
-use crate::error::{DiskContext, DiskError, ReadError};
+use crate::error::{DiskError, ReadError};
 use crate::header::Header;
 use crate::names::{Part, Place, parse};
 use crate::producer::snapshot;
@@ -43,13 +43,12 @@ pub(crate) fn replay(place: &Place, segments: &[Arc<Segment>], end: Offset) -> R
 
 /// The newest snapshot at or below `end` that is good, and its offset; nothing from offset 0 without one.
 fn newest_snapshot(place: &Place, end: Offset) -> Result<(Producers, Offset), DiskError> {
-    let dir = place.dir();
-    for entry in place.disk.list(&dir).doing("cannot list", &dir)?.iter().rev() {
+    for entry in place.list()?.iter().rev() {
         let Some(name) = parse(&entry.name) else { continue };
         if name.part != Part::Snapshot || name.stage.is_some() || name.base > end {
             continue;
         }
-        let path = dir.join(&entry.name);
+        let path = place.join(&entry.name);
         match snapshot::load(&*place.disk, &path)? {
             Ok(producers) => return Ok((producers, name.base)),
             Err(reason) => {

@@ -213,3 +213,6 @@ fn rewritten_header(batch: &[u8], max_timestamp: i64, config: &LogConfig, now_ms
         TimestampType::CreateTime => None,
     }
 }
+
+#[cfg(test)]
+mod tests;
