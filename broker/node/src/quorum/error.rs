@@ -126,6 +126,9 @@ pub enum ProposeError {
         /// The limit.
         max: usize,
     },
+    /// Not what `encode_records` gives. Nothing was appended.
+    #[error("an entry of the metadata log must be metadata records: {0}")]
+    NotRecords(DecodeError),
     /// The quorum stopped. Whether the entry is committed shows after the next start.
     #[error("the metadata quorum stopped: {0}")]
     Stopped(String),

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ballast_core::image::Image;
+use ballast_core::image::{Image, decode_records};
 use ballast_log::disk::Disk;
 use ballast_net::{BoxFuture, Clock, Entropy, random_u64};
 use bytes::Bytes;
@@ -79,8 +79,8 @@ pub struct QuorumConfig {
 
 /// The metadata quorum, running. See the module.
 pub struct Quorum {
-    raft: Raft<TypeConfig>,
-    store: Store,
+    pub(super) raft: Raft<TypeConfig>,
+    pub(super) store: Store,
     machine: Machine,
     leads: watch::Receiver<bool>,
     watcher: JoinHandle<()>,
@@ -140,13 +140,15 @@ impl Quorum {
     /// Gives its index.
     ///
     /// # Errors
-    /// Only `NotLeader` and `TooLarge` say that it will not be committed.
+    /// Only `Stopped` leaves open whether it will be committed.
     pub fn propose(&self, entry: Vec<u8>) -> BoxFuture<'static, Result<u64, ProposeError>> {
         let (raft, fault) = (self.raft.clone(), self.fault.clone());
         Box::pin(async move {
             if entry.len() > ENTRY_BYTES_MAX {
                 return Err(ProposeError::TooLarge { bytes: entry.len(), max: ENTRY_BYTES_MAX });
             }
+            // Once committed, an entry that nobody understands would stop every node for good.
+            decode_records(&entry).map_err(ProposeError::NotRecords)?;
             match raft.client_write(Bytes::from(entry)).await {
                 Ok(written) => Ok(written.log_id.index),
                 Err(RaftError::APIError(ClientWriteError::ForwardToLeader(forward))) => {
@@ -173,7 +175,7 @@ impl Quorum {
         self.machine.image()
     }
 
-    /// Every change of the image, in order; the first is the whole image.
+    /// Every change of the image, in order; the first is the whole image. Ends with the quorum.
     #[must_use]
     pub fn listen(&self) -> mpsc::UnboundedReceiver<Publication> {
         self.machine.listen()
@@ -203,7 +205,7 @@ impl Quorum {
         })
     }
 
-    /// Leaves the quorum, and closes the log. Nothing may be asked of it any more.
+    /// Leaves the quorum, ends what listeners hear, and closes the log. Proposals fail from here on.
     ///
     /// # Errors
     /// Closing the log failed, or the quorum had failed before.
@@ -211,6 +213,7 @@ impl Quorum {
         if let Err(error) = self.raft.shutdown().await {
             tracing::error!(%error, "the metadata quorum did not stop by itself");
         }
+        self.machine.hush();
         self.store.close().await
     }
 }

@@ -10,6 +10,7 @@ use ballast_core::image::{Image, Record, encode_records, encode_snapshot};
 use ballast_log::disk::{Disk, RealDisk};
 use ballast_net::{SeededEntropy, SystemClock};
 use ballast_wire::Uuid;
+use bytes::Bytes;
 use openraft::testing::{StoreBuilder, Suite};
 use tempfile::TempDir;
 use tokio::time::timeout;
@@ -96,4 +97,139 @@ async fn a_quorum_of_one_leads_at_once_and_again_after_a_restart_that_nobody_ann
     assert_eq!(quorum.image().index(), last, "a leader that comes back in its term appends nothing");
     assert!(contents(&quorum.image()) == before, "the image is what it was");
     assert!(quorum.propose(topic(1000)).await.unwrap() > last);
+}
+
+#[tokio::test]
+async fn a_listener_gets_the_whole_image_and_then_every_change_once_and_in_order() {
+    let folder = TempDir::new().unwrap();
+    let quorum = started(folder.path()).await;
+    leads(&quorum).await;
+    let last = quorum.propose(topic(0)).await.unwrap();
+    let mut changes = quorum.listen();
+    let (image, whole) = changes.recv().await.unwrap();
+    assert_eq!((image.index(), whole.topics_created.len()), (last, 1));
+    for n in 1..=20 {
+        quorum.propose(topic(n)).await.unwrap();
+    }
+    for n in 1..=20 {
+        let (image, delta) = changes.recv().await.unwrap();
+        assert_eq!((image.index(), delta.index), (last + n, last + n));
+        assert_eq!((image.topic_count() as u64, delta.topics_created.len()), (n + 1, 1));
+    }
+    quorum.shutdown().await.unwrap();
+    assert!(changes.recv().await.is_none());
+}
+
+#[tokio::test]
+async fn a_restart_goes_on_from_the_snapshot_when_the_entries_before_it_are_gone() {
+    let folder = TempDir::new().unwrap();
+    let quorum = started(folder.path()).await;
+    leads(&quorum).await;
+    for n in 0..50 {
+        quorum.propose(topic(n)).await.unwrap();
+    }
+    let covered = quorum.image().index();
+    let wait = Some(Duration::from_secs(10));
+    quorum.raft.trigger().snapshot().await.unwrap();
+    quorum
+        .raft
+        .wait(wait)
+        .metrics(|seen| seen.snapshot.is_some_and(|at| at.index == covered), "a snapshot")
+        .await
+        .unwrap();
+    quorum.raft.trigger().purge_log(covered - 10).await.unwrap();
+    quorum
+        .raft
+        .wait(wait)
+        .metrics(|seen| seen.purged.is_some_and(|at| at.index == covered - 10), "a purge")
+        .await
+        .unwrap();
+    quorum.propose(topic(50)).await.unwrap();
+    let before = contents(&quorum.image());
+    assert_eq!(quorum.store.bounds().0, covered - 9);
+    drop(quorum);
+
+    let quorum = started(folder.path()).await;
+    leads(&quorum).await;
+    assert!(contents(&quorum.image()) == before, "the image is what it was");
+    assert_eq!(quorum.store.bounds().0, covered - 9);
+    let view = quorum.describe();
+    assert_eq!((view.leader, view.high_watermark), (Some(ME), covered + 2));
+    assert_eq!((view.voters.len(), view.voters[0].log_end, view.observers.len()), (1, Some(covered + 2), 0));
+}
+
+#[tokio::test]
+async fn a_directory_with_another_id_is_not_taken_for_the_voter_it_was() {
+    let folder = TempDir::new().unwrap();
+    started(folder.path()).await.shutdown().await.unwrap();
+    let somebody_else = NodeId { directory: Uuid([8; 16]), ..ME };
+    let mut config = config(folder.path(), RealDisk::ephemeral());
+    config.me = somebody_else;
+    config.voters = BTreeMap::from([(somebody_else, QuorumNode::default())]);
+    let refused = Quorum::start(config).await.err().expect("not its log");
+    assert!(matches!(refused, QuorumError::NotAVoter { me, .. } if me == somebody_else), "{refused}");
+    assert!(refused.to_string().contains(&ME.to_string()), "{refused}");
+}
+
+#[tokio::test]
+async fn what_is_no_metadata_is_refused_before_it_is_appended() {
+    let folder = TempDir::new().unwrap();
+    let quorum = started(folder.path()).await;
+    leads(&quorum).await;
+    let end = quorum.store.bounds().1;
+    assert!(matches!(quorum.propose(vec![99]).await, Err(ProposeError::NotRecords(_))));
+    let large = vec![0; ENTRY_BYTES_MAX + 1];
+    assert!(matches!(quorum.propose(large).await, Err(ProposeError::TooLarge { .. })));
+    assert_eq!(quorum.store.bounds().1, end);
+}
+
+#[tokio::test]
+async fn a_committed_entry_of_a_newer_version_stops_the_quorum_with_its_cause() {
+    let folder = TempDir::new().unwrap();
+    let quorum = started(folder.path()).await;
+    leads(&quorum).await;
+    // Past our own check, as a newer leader would do it.
+    let written = quorum.raft.client_write(Bytes::from_static(&[99])).await;
+    assert!(written.is_err());
+    let cause = quorum.fatal().await;
+    assert!(matches!(cause, QuorumError::Apply { .. }), "{cause}");
+    assert!(cause.to_string().contains("a newer Ballast wrote it"), "{cause}");
+    assert!(!*quorum.leads().borrow_and_update() || quorum.leads().changed().await.is_ok(), "it leads no more");
+    drop(quorum);
+
+    let again = match Quorum::start(config(folder.path(), RealDisk::ephemeral())).await {
+        Ok(quorum) => quorum.fatal().await,
+        Err(refused) => refused,
+    };
+    assert!(matches!(again, QuorumError::Apply { .. }), "{again}");
+}
+
+#[tokio::test]
+async fn a_dropped_quorum_leaves_no_task_behind() {
+    let folder = TempDir::new().unwrap();
+    let quorum = started(folder.path()).await;
+    leads(&quorum).await;
+    quorum.propose(topic(1)).await.unwrap();
+    drop(quorum);
+    let tasks = tokio::runtime::Handle::current().metrics();
+    let gone = async {
+        while tasks.num_alive_tasks() > 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(Duration::from_secs(10), gone).await.expect("all of its tasks end");
+}
+
+#[tokio::test]
+async fn a_quorum_that_was_shut_down_is_done_and_tells_no_failure() {
+    let folder = TempDir::new().unwrap();
+    let quorum = started(folder.path()).await;
+    leads(&quorum).await;
+    quorum.propose(topic(1)).await.unwrap();
+    quorum.shutdown().await.unwrap();
+    assert!(matches!(quorum.propose(topic(2)).await, Err(ProposeError::Stopped(_))));
+    assert!(timeout(Duration::from_millis(20), quorum.fatal()).await.is_err(), "a shutdown is no failure");
+    let again = started(folder.path()).await;
+    leads(&again).await;
+    assert_eq!(again.image().topic_count(), 1);
 }

@@ -96,6 +96,11 @@ impl Machine {
         publications
     }
 
+    /// Lets every listener hear the end.
+    pub(super) fn hush(&self) {
+        self.0.applied.lock().listeners.clear();
+    }
+
     fn apply_all(&self, entries: impl IntoIterator<Item = Entry>) -> Result<Vec<()>, QuorumError> {
         let mut applied = self.0.applied.lock();
         entries.into_iter().map(|entry| applied.apply(entry)).collect()

@@ -133,8 +133,8 @@ impl Store {
     async fn cut(&self, since: u64) -> Result<(), QuorumError> {
         let this = self.clone();
         let cut = move || {
-            let Inner { disk, log, entries, clock, .. } = &*this.0;
-            open::truncate(&**disk, log, offset_of(since)?, clock.now_ms())?;
+            let Inner { log, entries, clock, .. } = &*this.0;
+            open::truncate(log, offset_of(since)?, clock.now_ms())?;
             let (is_known, first) = {
                 let mut entries = entries.lock();
                 entries.truncate(since);

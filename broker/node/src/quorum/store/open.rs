@@ -8,7 +8,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ballast_log::disk::{Disk, FileKind, OpenMode};
+use ballast_log::disk::Disk;
 
 use ballast_log::{CleanupPolicy, Log, LogConfig, OpenFrom};
 use ballast_net::Clock;
@@ -35,13 +35,27 @@ impl Store {
     /// # Errors
     /// The disk failed; files that no crash can leave behind.
     pub fn open(disk: Arc<dyn Disk>, dir: &Path, clock: Arc<dyn Clock>, fault: Fault) -> Result<Store, QuorumError> {
+        Store::open_with(disk, dir, clock, fault, SEGMENT_BYTES)
+    }
+
+    /// As [`Store::open`], with segments of another size, which tests need.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn open_with(
+        disk: Arc<dyn Disk>,
+        dir: &Path,
+        clock: Arc<dyn Clock>,
+        fault: Fault,
+        segment_bytes: u64,
+    ) -> Result<Store, QuorumError> {
         disk.create_dir(dir).doing("cannot make", dir)?;
         if let Some(parent) = dir.parent() {
             disk.sync_dir(parent).doing("cannot sync", parent)?;
         }
         let (files, Remembered { vote, purged, committed }) = Files::open(Arc::clone(&disk), dir.to_owned())?;
         let wanted = next_index(purged.as_ref());
-        let log = open_log(&disk, dir, super::offset_of(wanted)?, clock.now_ms())?;
+        let log = open_log(&disk, dir, segment_bytes, super::offset_of(wanted)?, clock.now_ms())?;
         let start = index_of(log.start());
         if start != wanted {
             return Err(QuorumError::Gap { wanted, start });
@@ -79,9 +93,15 @@ impl Store {
     }
 }
 
-fn open_log(disk: &Arc<dyn Disk>, dir: &Path, log_start: Offset, now_ms: i64) -> Result<Log, QuorumError> {
+fn open_log(
+    disk: &Arc<dyn Disk>,
+    dir: &Path,
+    segment_bytes: u64,
+    log_start: Offset,
+    now_ms: i64,
+) -> Result<Log, QuorumError> {
     let config = LogConfig {
-        segment_bytes: SEGMENT_BYTES,
+        segment_bytes,
         segment_ms: i64::MAX,
         retention_ms: -1,
         retention_bytes: -1,
@@ -147,14 +167,8 @@ pub(super) fn read(log: &Log, from: u64, to: u64, max_bytes: usize) -> Result<Ve
 }
 
 /// Cuts the log so that it ends at `end`. Survives a crash once this returns.
-pub(super) fn truncate(disk: &dyn Disk, log: &Log, end: Offset, now_ms: i64) -> Result<(), QuorumError> {
+pub(super) fn truncate(log: &Log, end: Offset, now_ms: i64) -> Result<(), QuorumError> {
     log.truncate_to(end)?;
-    log.sync(now_ms)?;
-    // The log has nothing to sync below its end, but the file is shorter now, and a tail that comes back would stand
-    // beside entries of a later segment.
-    let path = log.dir().join(format!("{:020}.log", log.active_segment_base()));
-    let file = disk.open(&path, OpenMode::Write, FileKind::Small).doing("cannot open", &path)?;
-    file.sync().doing("cannot sync", &path)?;
     log.reap(now_ms)?;
     Ok(())
 }
