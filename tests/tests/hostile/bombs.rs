@@ -1,4 +1,4 @@
-//! Small batches that open to gigabytes, sent to topics whose broker must open them.
+//! Small batches that open to very large ones, sent to topics whose broker must open them.
 
 use ballast_tests::raw::rows::PRODUCE;
 use ballast_tests::raw::{at, now_ms, patched, timed};
@@ -9,6 +9,10 @@ use bytes::Bytes;
 use crate::watch::Watch;
 
 const PIECE_BYTES: usize = 16 << 20;
+
+/// An honest batch may open to 32 MiB whatever its size; the buffer that it is opened into doubles, and is copied as it
+/// does. The bombs want five times as much.
+const GROWTH_KIB_MAX: u64 = 128 << 10;
 
 /// One record of zeros, in a batch of a few bytes for each megabyte: true in every length, but of this size.
 fn bomb(codec: Compression, pieces: usize) -> Bytes {
@@ -22,17 +26,27 @@ fn bomb(codec: Compression, pieces: usize) -> Bytes {
     body.varint(i32::try_from(record.len() + value + 1).expect("a record of less than 2 GiB"));
     body.raw(&record);
     body.raw(&[0]); // the piece behind ends with this one: no headers
-    // Codecs read one stream after the other.
     let mut packed = Vec::new();
     compress(codec, None, &body.finish(), &mut packed);
     let mut piece = Vec::new();
     compress(codec, None, &vec![0; PIECE_BYTES], &mut piece);
+    let (head, tail) = wrapping(codec);
+    let end = packed.split_off(packed.len() - tail);
     for _ in 0..pieces {
-        // Snappy's streams begin with a magic, which must not come again: only its blocks do.
-        let skipped = if codec == Compression::Snappy { 16 } else { 0 };
-        packed.extend(&piece[skipped..]);
+        packed.extend(&piece[head..piece.len() - tail]);
     }
+    packed.extend(end);
     in_batch(codec, &packed)
+}
+
+/// Bytes before and after the blocks of a stream that must come once: snappy's preamble, lz4's frame header and end mark.
+/// Of gzip and zstd one stream follows the other.
+fn wrapping(codec: Compression) -> (usize, usize) {
+    match codec {
+        Compression::Snappy => (16, 0),
+        Compression::Lz4 => (7, 4),
+        _ => (0, 0),
+    }
 }
 
 /// A batch of one record with this body.
@@ -53,27 +67,27 @@ const OPENING: [&[(&str, &str)]; 3] = [
 ];
 
 #[test]
-fn a_batch_that_opens_to_gigabytes_is_refused() {
+fn a_batch_that_opens_to_much_costs_no_memory_and_no_time_of_others() {
     let Some(watch) = Watch::start(&[]) else { return };
     if !watch.broker.is_ballast() {
         return; // Apache Kafka would open up to 2 GiB: max.decompressed.message.bytes.
     }
-    // Packed, 1.9 GiB are about 2 MB of gzip, 0.2 MB of zstd and 8 MB of lz4; snappy packs 20 to 1.
-    let bombs =
-        [(Compression::Gzip, 120), (Compression::Zstd, 120), (Compression::Lz4, 120), (Compression::Snappy, 30)];
+    // Packed, 640 MiB are about 640 kB of gzip, 60 kB of zstd and 2.6 MB of lz4. Snappy packs 20 to 1 at best.
+    let bombs = [(Compression::Gzip, 40), (Compression::Zstd, 40), (Compression::Lz4, 40), (Compression::Snappy, 3)];
     let bombs = bombs.map(|(codec, pieces)| (codec, bomb(codec, pieces)));
     for configs in OPENING {
         let topic = watch.broker.topic("opened", 1, configs);
-        watch.during(|broker| {
+        watch.during_within(GROWTH_KIB_MAX, |broker| {
             let mut connection = broker.connect();
             for (codec, bomb) in &bombs {
                 if *codec == Compression::Gzip && configs[1].0 == "compression.type" {
                     continue; // It stays as it is.
                 }
                 let row = connection.produce(PRODUCE, &topic.name, 0, bomb.clone());
-                assert!([10, 87].contains(&row.error_code), "{codec:?} on {configs:?}: {row:?}");
+                eprintln!("{codec:?}, {} bytes, {configs:?}: {}", bomb.len(), row.error_code);
+                // Every length in it is true: it may be taken, if the broker does not pay for it.
+                assert!([0, 10, 87].contains(&row.error_code), "{codec:?} on {configs:?}: {row:?}");
             }
-            assert_eq!(connection.bounds(&topic.name, 0), (0, 0));
         });
     }
 }
@@ -85,8 +99,8 @@ fn a_bomb_that_stays_shut_is_stored_and_looked_into_without_being_opened_whole()
         return; // Apache Kafka opens it, and has no memory for it.
     }
     let topic = watch.broker.topic("shut", 1, &[("max.message.bytes", "33554432")]);
-    let bombs = [Compression::Gzip, Compression::Zstd, Compression::Lz4].map(|codec| bomb(codec, 60));
-    watch.during(|broker| {
+    let bombs = [Compression::Gzip, Compression::Zstd, Compression::Lz4].map(|codec| bomb(codec, 40));
+    watch.during_within(GROWTH_KIB_MAX, |broker| {
         let mut connection = broker.connect();
         for bomb in &bombs {
             let offset = connection.append(&topic.name, 0, bomb.clone());

@@ -238,12 +238,12 @@ fn limits_and_levels_that_make_no_sense_are_an_error_of_the_partition() {
     let of_partition = Fetch::of(&topic.name, vec![fetch_row(0, 0).with_partition_max_bytes(-1)]);
     let mut level = plain.clone();
     level.0.isolation_level = 2;
-    for (what, fetch, whole) in
-        [("of the partition", of_partition, 0), ("of the answer", plain.max_bytes(-1), 0), ("level 2", level, -1)]
+    for (what, fetch) in
+        [("of the partition", of_partition), ("of the answer", plain.max_bytes(-1)), ("level 2", level)]
     {
         let response = connection.call::<FetchRequest>(FETCH, &fetch.0);
         let codes: Vec<_> = rows_of(&response).iter().map(|(_, row)| row.error_code).collect();
-        assert_eq!((response.error_code, &codes[..]), (whole, &[-1][..]), "{what}");
+        assert_eq!(codes, [-1], "{what}");
     }
 }
 

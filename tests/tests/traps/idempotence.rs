@@ -1,9 +1,11 @@
 //! Idempotent producers: what a resent batch, a gap, a new epoch and the end of the numbers get.
 
+use std::sync::Arc;
+
 use ballast_tests::raw::batches::idempotent;
 use ballast_tests::raw::rows::{PRODUCE, records_of};
 use ballast_tests::raw::{Connection, batch};
-use ballast_tests::target::{Topic, shared};
+use ballast_tests::target::{Broker, Topic, shared};
 use kafka_protocol::messages::{InitProducerIdRequest, ProduceRequest};
 
 const OUT_OF_ORDER_SEQUENCE_NUMBER: i16 = 45;
@@ -11,6 +13,8 @@ const INVALID_PRODUCER_EPOCH: i16 = 47;
 
 /// One idempotent producer and its partition.
 struct Rig {
+    // Runs as long as somebody holds it.
+    _broker: Arc<Broker>,
     connection: Connection,
     topic: Topic,
     producer: i64,
@@ -20,7 +24,8 @@ fn rig() -> Rig {
     let broker = shared();
     let mut connection = broker.connect();
     let producer = connection.producer().0;
-    Rig { topic: broker.topic("idempotent", 1, &[]), producer, connection }
+    let topic = broker.topic("idempotent", 1, &[]);
+    Rig { _broker: broker, connection, topic, producer }
 }
 
 impl Rig {

@@ -1,14 +1,18 @@
 //! Fetch sessions: only what changed comes back, and nothing that changed is left out.
 
+use std::sync::Arc;
+
 use ballast_tests::raw::rows::{FETCH, eventually, records_of, rows_of};
 use ballast_tests::raw::{Connection, Fetch, batch, fetch_row, name};
-use ballast_tests::target::{Topic, shared};
+use ballast_tests::target::{Broker, Topic, shared};
 use kafka_protocol::messages::create_partitions_request::CreatePartitionsTopic;
 use kafka_protocol::messages::fetch_response::PartitionData;
 use kafka_protocol::messages::{CreatePartitionsRequest, FetchRequest};
 
 /// A session over the first partitions of a topic.
 struct Session {
+    // Runs as long as somebody holds it.
+    _broker: Arc<Broker>,
     connection: Connection,
     topic: Topic,
     id: i32,
@@ -18,13 +22,14 @@ struct Session {
 impl Session {
     /// Opens one by a full fetch of `partitions`, from offset 0, and gives it with the rows of the answer.
     fn open(topic: Topic, partitions: i32) -> (Session, Vec<PartitionData>) {
-        let mut connection = shared().connect();
+        let broker = shared();
+        let mut connection = broker.connect();
         let rows = (0..partitions).map(|partition| fetch_row(partition, 0)).collect();
         let response = connection.call::<FetchRequest>(FETCH, &Fetch::of(&topic.name, rows).session(0, 0).0);
         assert_eq!(response.error_code, 0);
         assert!(response.session_id > 0, "a session has a positive id: {}", response.session_id);
         let rows = rows_of(&response).into_iter().map(|(_, row)| row).collect();
-        (Session { connection, topic, id: response.session_id, epoch: 0 }, rows)
+        (Session { _broker: broker, connection, topic, id: response.session_id, epoch: 0 }, rows)
     }
 
     /// The rows of the next incremental fetch.
