@@ -35,7 +35,20 @@ fn consume(java: &Java, broker: &Serve, topic: &str, count: usize) -> String {
     let count = count.to_string();
     java.output(
         "consumer.ConsoleConsumer",
-        &["--bootstrap-server", &broker.bootstrap, "--topic", topic, "--partition", "0", "--offset", "earliest", "--max-messages", &count, "--timeout-ms", "30000"],
+        &[
+            "--bootstrap-server",
+            &broker.bootstrap,
+            "--topic",
+            topic,
+            "--partition",
+            "0",
+            "--offset",
+            "earliest",
+            "--max-messages",
+            &count,
+            "--timeout-ms",
+            "30000",
+        ],
     )
 }
 
@@ -81,7 +94,8 @@ fn offsets_records_log_dirs_versions_and_features_are_told() {
     let at = ["--bootstrap-server", broker.bootstrap.as_str()];
     create(&java, &broker, "tools", "1", &[]);
     produce(&java, &broker, "tools", "a\nb\nc\nd\n", &[]);
-    let offsets = |time: &str| java.output("GetOffsetShell", &[&at[..], &["--topic", "tools", "--time", time]].concat());
+    let offsets =
+        |time: &str| java.output("GetOffsetShell", &[&at[..], &["--topic", "tools", "--time", time]].concat());
     assert_eq!((offsets("earliest").as_str(), offsets("latest").as_str()), ("tools:0:0\n", "tools:0:4\n"));
     assert!(offsets("max-timestamp").starts_with("tools:0:"), "{}", offsets("max-timestamp"));
 
@@ -107,7 +121,19 @@ fn producer_performance_runs_to_its_end() {
     let bootstrap = format!("bootstrap.servers={}", broker.bootstrap);
     let output = java.output(
         "ProducerPerformance",
-        &["--topic", "perf", "--num-records", "50000", "--record-size", "200", "--throughput", "-1", "--producer-props", &bootstrap, "acks=all"],
+        &[
+            "--topic",
+            "perf",
+            "--num-records",
+            "50000",
+            "--record-size",
+            "200",
+            "--throughput",
+            "-1",
+            "--producer-props",
+            &bootstrap,
+            "acks=all",
+        ],
     );
     assert!(output.contains("50000 records sent"), "{output}");
     let at = ["--bootstrap-server", broker.bootstrap.as_str(), "--topic", "perf"];
@@ -118,14 +144,28 @@ fn producer_performance_runs_to_its_end() {
 
 #[test]
 fn apaches_dump_tool_reads_our_data_folder() {
-    let Some((java, mut broker)) = rig("interop_java: dump", &["log.segment.bytes=1048576", "log.index.interval.bytes=1024"]) else {
+    let Some((java, mut broker)) =
+        rig("interop_java: dump", &["log.segment.bytes=1048576", "log.index.interval.bytes=1024"])
+    else {
         return;
     };
     create(&java, &broker, "dump", "1", &[]);
     let bootstrap = format!("bootstrap.servers={}", broker.bootstrap);
     java.output(
         "ProducerPerformance",
-        &["--topic", "dump", "--num-records", "4000", "--record-size", "1000", "--throughput", "-1", "--producer-props", &bootstrap, "batch.size=4096"],
+        &[
+            "--topic",
+            "dump",
+            "--num-records",
+            "4000",
+            "--record-size",
+            "1000",
+            "--throughput",
+            "-1",
+            "--producer-props",
+            &bootstrap,
+            "batch.size=4096",
+        ],
     );
     assert!(broker.stop().success(), "{}", broker.log());
     let folder = broker.data().join("dump-0");
@@ -140,7 +180,14 @@ fn apaches_dump_tool_reads_our_data_folder() {
     for trouble in ["Found timestamp mismatch", "Found out of order", "Mismatches", "corrupt", "Exception"] {
         assert!(!output.contains(trouble), "{trouble} in {output}");
     }
-    let logs = java.output("DumpLogSegments", &["--files", &files.iter().filter(|f| f.ends_with(".log")).cloned().collect::<Vec<_>>().join(","), "--deep-iteration"]);
+    let logs = java.output(
+        "DumpLogSegments",
+        &[
+            "--files",
+            &files.iter().filter(|f| f.ends_with(".log")).cloned().collect::<Vec<_>>().join(","),
+            "--deep-iteration",
+        ],
+    );
     assert!(logs.contains("lastOffset: 3999"), "{}", &logs[logs.len().saturating_sub(2000)..]);
     assert!(!logs.contains("isvalid: false"), "a batch is not valid");
 }

@@ -145,7 +145,11 @@ async fn an_idempotent_producer_and_headers_work() {
         let delivery = producer.send(record, TIMEOUT).await.unwrap_or_else(|(error, _)| panic!("{error}"));
         assert_eq!(delivery.offset, i64::from(i));
     }
-    let consumer: BaseConsumer = client(&broker).set("group.id", "unused").create().expect("the settings are good");
+    let consumer: BaseConsumer = client(&broker)
+        .set("group.id", "unused")
+        .set("enable.auto.commit", "false")
+        .create()
+        .expect("the settings are good");
     let mut assignment = TopicPartitionList::new();
     assignment.add_partition_offset("idempotent", 0, Offset::Offset(49)).expect("an offset");
     consumer.assign(&assignment).expect("assigning needs no broker");
@@ -164,7 +168,11 @@ async fn offsets_are_found_by_time() {
         let delivery = producer.send(record, TIMEOUT).await.unwrap_or_else(|(error, _)| panic!("{error}"));
         assert_eq!(delivery.offset, offset as i64);
     }
-    let consumer: BaseConsumer = client(&broker).set("group.id", "unused").create().expect("the settings are good");
+    let consumer: BaseConsumer = client(&broker)
+        .set("group.id", "unused")
+        .set("enable.auto.commit", "false")
+        .create()
+        .expect("the settings are good");
     for (timestamp, expected) in [(1, 0), (1000, 0), (1001, 1), (3001, 3), (5000, 3), (5001, -1)] {
         let mut asked = TopicPartitionList::new();
         asked.add_partition_offset("times", 0, Offset::Offset(timestamp)).expect("an offset");
@@ -192,11 +200,8 @@ async fn errors_arrive_as_errors() {
     let record = FutureRecord::<(), _>::to("missing").payload("x");
     let (error, _) = producer.send(record, TIMEOUT).await.expect_err("nobody makes the topic");
     // librdkafka keeps looking for the topic until its own time is up.
-    let told = [
-        RDKafkaErrorCode::MessageTimedOut,
-        RDKafkaErrorCode::UnknownTopic,
-        RDKafkaErrorCode::UnknownTopicOrPartition,
-    ];
+    let told =
+        [RDKafkaErrorCode::MessageTimedOut, RDKafkaErrorCode::UnknownTopic, RDKafkaErrorCode::UnknownTopicOrPartition];
     assert!(error.rdkafka_error_code().is_some_and(|code| told.contains(&code)), "{error}");
 
     let results = admin.delete_topics(&["there"], &options).await.expect("the broker answers");

@@ -126,9 +126,9 @@ impl Driver {
             previous_epoch,
             in_process: true,
         });
-        let controller = self.node.controller.clone();
+        let node = Arc::clone(&self.node);
         self.asked = Some(Box::pin(async move {
-            match controller.ask(request).await.response {
+            match ask(&node, request).await {
                 Response::RegisterBroker(Ok(epoch)) => Input::Registered { epoch },
                 Response::RegisterBroker(Err(error)) => {
                     tracing::warn!(%error, "the registration was refused");
@@ -144,9 +144,9 @@ impl Driver {
     }
 
     fn heartbeat(&mut self, heartbeat: BrokerHeartbeat) {
-        let controller = self.node.controller.clone();
+        let node = Arc::clone(&self.node);
         self.asked = Some(Box::pin(async move {
-            match controller.ask(Request::BrokerHeartbeat(heartbeat)).await.response {
+            match ask(&node, Request::BrokerHeartbeat(heartbeat)).await {
                 Response::BrokerHeartbeat(Ok(reply)) => Input::HeartbeatAnswered {
                     is_caught_up: reply.is_caught_up,
                     is_fenced: reply.is_fenced,
@@ -157,4 +157,12 @@ impl Driver {
             }
         }));
     }
+}
+
+/// Asks the controller, and waits until this broker has taken in what the answer rests on: once it is unfenced, it leads
+/// what it was given.
+async fn ask(node: &Node, request: Request) -> Response {
+    let answered = node.controller.ask(request).await;
+    node.metadata.wait_for(answered.index).await;
+    answered.response
 }

@@ -63,7 +63,7 @@ pub(super) fn start(call: Call) -> BoxFuture<'static, Answer> {
     }
     let max_bytes = request.max_bytes.min(ctx.node.settings.replication.client_fetch_max_bytes).max(0) as usize;
     let reader = Reader {
-        is_replica,
+        replica_id: is_replica.then_some(request.replica_id),
         read_committed: request.isolation_level == READ_COMMITTED,
         makes_no_sense: !ISOLATION_LEVELS.contains(&request.isolation_level) || request.max_bytes < 0,
         max_bytes,

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use ballast_log::Read;
 use ballast_wire::fetch::{AbortedTransaction, EpochEnd, FetchPartition, FetchedPartition, NO_EPOCH};
-use ballast_wire::{Chunk, Offset, Uuid};
+use ballast_wire::{BrokerId, Chunk, Offset, Uuid};
 
 use crate::api::call::Ctx;
 use crate::api::code::{self, Code};
@@ -33,7 +33,8 @@ pub(super) struct Wanted {
 /// Who reads, and how much.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reader {
-    pub(super) is_replica: bool,
+    /// The broker that copies the log; `None` for a consumer.
+    pub(super) replica_id: Option<BrokerId>,
     pub(super) read_committed: bool,
     /// Is there an isolation level that does not exist, or a limit below 0?
     pub(super) makes_no_sense: bool,
@@ -123,6 +124,13 @@ async fn read(
         Refused::Offline => storage_error(ctx).into(),
         _ => code::of_refused(&refused).into(),
     })?;
+    if let Some(id) = reader.replica_id
+        && !is_assigned(ctx, partition, id)
+    {
+        // It may have heard of a reassignment before us, and asks again.
+        let is_fenced = asked.current_leader_epoch != NO_EPOCH;
+        return Err(if is_fenced { code::UNKNOWN_LEADER_EPOCH } else { code::NOT_LEADER_OR_FOLLOWER }.into());
+    }
     partition.traffic.fetch_requests.fetch_add(1, Ordering::Relaxed);
     if reader.makes_no_sense || asked.max_bytes < 0 {
         return Err(code::UNKNOWN_SERVER_ERROR.into());
@@ -135,19 +143,26 @@ async fn read(
         return Ok(row);
     }
     let bound = match reader {
-        Reader { is_replica: true, .. } => partition.log.end(),
+        Reader { replica_id: Some(_), .. } => partition.log.end(),
         Reader { read_committed: true, .. } => row.last_stable_offset,
         _ => row.high_watermark,
     };
     let room = reader.max_bytes.saturating_sub(taken).min(asked.max_bytes as usize);
     let found = read_warm(ctx, partition, asked.fetch_offset, bound, room, taken == 0).await?;
     if let Some(records) = found.records {
-        if !reader.is_replica {
+        if reader.replica_id.is_none() {
             partition.traffic.bytes_out.fetch_add(records.len() as u64, Ordering::Relaxed);
         }
         row.records = vec![records];
     }
     Ok(row)
+}
+
+/// Is the broker one of the partition's replicas, as far as we know?
+fn is_assigned(ctx: &Ctx, partition: &Partition, broker: BrokerId) -> bool {
+    let image = ctx.node.metadata.image();
+    let state = image.topic_by_id(partition.topic_id).and_then(|topic| topic.partition(partition.index));
+    state.is_some_and(|state| state.replicas.contains(&broker))
 }
 
 fn watermarks(partition: &Partition, reader: Reader, index: i32) -> FetchedPartition {

@@ -245,8 +245,14 @@ impl Store {
     }
 }
 
+/// Small logs are recovered faster than anybody reads.
+const PROGRESS_FROM_BYTES: u64 = 64 << 20;
+
 fn tell_progress(topic: &str, partition: PartitionIndex, progress: Progress) {
     let Progress { scanned_bytes, total_bytes, .. } = progress;
+    if total_bytes < PROGRESS_FROM_BYTES {
+        return;
+    }
     tracing::info!(topic, partition, scanned_bytes, total_bytes, "recovering");
 }
 
