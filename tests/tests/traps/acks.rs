@@ -1,11 +1,12 @@
 //! What a producer hears: nothing, a row, or the end of the connection.
 
 use ballast_tests::raw::messages::{produce, produce_rows};
-use ballast_tests::raw::rows::PRODUCE;
-use ballast_tests::raw::{Connection, Reply, at, batch, patched};
+use ballast_tests::raw::rows::{PRODUCE, eventually};
+use ballast_tests::raw::{Connection, Reply, at, batch, patched, text};
 use ballast_tests::target::{shared, unique};
 use bytes::Bytes;
-use kafka_protocol::messages::{MetadataRequest, ProduceRequest};
+use kafka_protocol::messages::{ApiVersionsRequest, FindCoordinatorRequest, MetadataRequest, ProduceRequest};
+use kafka_protocol::protocol::Request as _;
 
 fn no_topics() -> MetadataRequest {
     MetadataRequest::default().with_topics(Some(vec![]))
@@ -116,4 +117,36 @@ fn an_empty_list_of_topics_is_no_error() {
         let response = connection.call(PRODUCE, &ProduceRequest::default().with_acks(acks));
         assert!(response.responses.is_empty(), "acks={acks}");
     }
+}
+
+#[test]
+fn a_minimum_of_replicas_that_cannot_be_reached_asks_for_those_that_there_are() {
+    let broker = shared();
+    let topic = broker.topic("min-isr", 1, &[("min.insync.replicas", "2")]);
+    let mut connection = broker.connect();
+    for acks in [-1, 1] {
+        let row = connection.produced(PRODUCE, &produce(acks, &topic.name, 0, Some(batch(&["a"]))));
+        assert_eq!(row.error_code, 0, "acks={acks}: one replica of one is enough");
+    }
+    assert_eq!(connection.fetch(&topic.name, 0, 0).high_watermark, 2);
+}
+
+#[test]
+fn internal_topics_are_written_by_their_coordinators_alone() {
+    let broker = shared();
+    let mut connection = broker.connect();
+    let listed = connection.call(0, &ApiVersionsRequest::default()).api_keys;
+    if listed.iter().all(|entry| entry.api_key != FindCoordinatorRequest::KEY) {
+        return;
+    }
+    let coordinator = FindCoordinatorRequest::default().with_key(text("any group"));
+    eventually("the topic of offsets exists", || {
+        connection.call(3, &coordinator);
+        (connection.offset_at("__consumer_offsets", 0, -1).error_code == 0).then_some(())
+    });
+    let row = connection.produce(PRODUCE, "__consumer_offsets", 0, batch(&["no key"]));
+    assert_eq!((row.error_code, row.base_offset), (17, -1));
+    connection.client_id = Some("__admin_client".to_owned());
+    let row = connection.produce(PRODUCE, "__consumer_offsets", 0, batch(&["no key"]));
+    assert_eq!(row.error_code, 87, "it may, but this topic is compacted");
 }

@@ -131,3 +131,18 @@ fn a_leader_that_comes_back_fences_those_who_knew_it_before() {
     assert_eq!((diverged.diverging_epoch.epoch, diverged.diverging_epoch.end_offset), (old, 3));
     assert_eq!(diverged.records.map_or(0, |records| records.len()), 0);
 }
+
+#[test]
+fn a_replica_that_is_not_one_is_turned_away() {
+    let broker = shared();
+    let topic = broker.topic("stranger", 1, &[]);
+    let mut connection = broker.connect();
+    connection.append(&topic.name, 0, batch(&["a"]));
+    for (epoch, expected) in [(-1, 6), (0, UNKNOWN_LEADER_EPOCH)] {
+        let row = fetch_row(0, 0).with_current_leader_epoch(epoch).with_log_start_offset(0);
+        let mut fetch = Fetch::of(&topic.name, vec![row]);
+        fetch.0.replica_id = 4711.into();
+        let row = connection.fetched(FETCH, &fetch);
+        assert_eq!((row.error_code, row.records.map_or(0, |records| records.len())), (expected, 0), "epoch {epoch}");
+    }
+}

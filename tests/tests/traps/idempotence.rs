@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use ballast_tests::raw::batches::idempotent;
 use ballast_tests::raw::rows::{PRODUCE, records_of};
-use ballast_tests::raw::{Connection, batch};
+use ballast_tests::raw::{Connection, batch, text};
 use ballast_tests::target::{Broker, Topic, shared};
-use kafka_protocol::messages::{InitProducerIdRequest, ProduceRequest};
+use kafka_protocol::ResponseError;
+use kafka_protocol::messages::{ApiVersionsRequest, EndTxnRequest, InitProducerIdRequest, ProduceRequest};
+use kafka_protocol::protocol::Request as _;
 
 const OUT_OF_ORDER_SEQUENCE_NUMBER: i16 = 45;
 const INVALID_PRODUCER_EPOCH: i16 = 47;
@@ -188,14 +190,24 @@ fn producer_ids_are_new_each_time_and_in_every_version() {
 }
 
 #[test]
-fn a_transactional_id_is_answered_truthfully() {
+fn a_transactional_id_is_refused_for_good_until_there_are_transactions() {
     let broker = shared();
     let mut connection = broker.connect();
-    let ask = |connection: &mut Connection, id: &str| {
+    let ask = |connection: &mut Connection, id: &str, timeout_ms| {
         let request = InitProducerIdRequest::default()
-            .with_transactional_id(Some(ballast_tests::raw::text(id).into()))
-            .with_transaction_timeout_ms(60_000);
+            .with_transactional_id(Some(text(id).into()))
+            .with_transaction_timeout_ms(timeout_ms)
+            .with_producer_id((-1).into())
+            .with_producer_epoch(-1);
         connection.call(4, &request).error_code
     };
-    assert_eq!(ask(&mut connection, ""), 42, "an empty transactional id");
+    assert_eq!(ask(&mut connection, "", 60_000), 42, "an empty one");
+    let listed = connection.call(0, &ApiVersionsRequest::default()).api_keys;
+    if listed.iter().any(|entry| entry.api_key == EndTxnRequest::KEY) {
+        assert_eq!(ask(&mut connection, "tests", i32::MAX), 50, "a timeout above transaction.max.timeout.ms");
+        assert_eq!(ask(&mut connection, "tests", 0), 50, "no timeout");
+    } else {
+        let code = ask(&mut connection, "tests", 60_000);
+        assert!(ResponseError::try_from_code(code).is_some_and(|error| !error.is_retriable()), "{code}");
+    }
 }
