@@ -50,11 +50,11 @@ fn sources(krate: &str) -> BTreeMap<PathBuf, String> {
     let mut folders = vec![root().join(krate).join("src")];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
-            let path = entry.unwrap().path();
+            let path = entry.expect("an entry").path();
             if path.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let text = fs::read_to_string(&path).unwrap();
+                let text = fs::read_to_string(&path).expect("sources are UTF-8");
                 files.insert(path, text);
             }
         }

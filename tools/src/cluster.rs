@@ -164,7 +164,8 @@ fn share(metadata: &Metadata, broker: i32) -> (usize, usize) {
 struct ReplicaRow {
     id: i32,
     role: &'static str,
-    directory_id: String,
+    /// `null` while the quorum's voters are fixed.
+    directory_id: Option<String>,
     log_end_offset: i64,
     /// Behind the leader, in records.
     lag: i64,
@@ -184,7 +185,7 @@ async fn quorum(cluster: &Cluster, json: bool) -> Result<(), Failure> {
             (true, false) => "voter",
             (false, false) => "observer",
         },
-        directory_id: member.directory.to_string(),
+        directory_id: (!member.directory.is_zero()).then(|| member.directory.to_string()),
         log_end_offset: member.log_end_offset,
         lag: if member.log_end_offset < 0 { -1 } else { (leader_end - member.log_end_offset).max(0) },
         last_fetch_ms: member.last_fetch_ms,
@@ -216,7 +217,7 @@ async fn quorum(cluster: &Cluster, json: bool) -> Result<(), Failure> {
             count(row.log_end_offset),
             count(row.lag),
             time(row.last_caught_up_ms),
-            row.directory_id.clone(),
+            row.directory_id.clone().unwrap_or_else(|| "-".to_owned()),
             row.listeners.join(" "),
         ]
     });

@@ -81,6 +81,11 @@ pub(crate) fn count(value: i64) -> String {
     out
 }
 
+/// A count and what is counted: `1 record`, `2,000 records`.
+pub(crate) fn plural(value: i64, noun: &str) -> String {
+    format!("{} {noun}{}", count(value), if value == 1 { "" } else { "s" })
+}
+
 /// A span of time: `12 ms`, `3.4 s`, `2 m 5 s`.
 pub(crate) fn duration(value: Duration) -> String {
     match value.as_secs() {
@@ -144,6 +149,7 @@ mod tests {
     #[test]
     fn counts_have_their_thousands_apart() {
         assert_eq!([0, 999, 1000, -1_234_567].map(count), ["0", "999", "1,000", "-1,234,567"]);
+        assert_eq!((plural(1, "record"), plural(0, "record")), ("1 record".to_owned(), "0 records".to_owned()));
         assert_eq!(count(i64::MIN), "-9,223,372,036,854,775,808");
     }
 

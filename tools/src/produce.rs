@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use crate::connect::ConnectArgs;
 use crate::error::Failure;
-use crate::output::{bytes, count, duration, print, print_json, progress};
+use crate::output::{bytes, duration, plural, print, print_json, progress};
 
 /// Bytes of a batch, before compression: large, because the lines of a file are there at once.
 const BATCH_BYTES: usize = 512 << 10;
@@ -28,6 +28,9 @@ const LINE_BYTES_MAX: usize = 256 << 20;
 const READ_BYTES: usize = 1 << 20;
 
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  echo hello | ballast produce greetings
+  ballast produce orders --key-delimiter : --compression zstd < orders.txt")]
 pub(crate) struct ProduceArgs {
     /// The topic to write to.
     topic: String,
@@ -74,8 +77,7 @@ impl ProduceArgs {
 
 pub(crate) async fn run(args: ProduceArgs) -> Result<(), Failure> {
     let cluster = args.connect.cluster()?;
-    let patience = TOPIC_PATIENCE;
-    cluster.topics(&[&args.topic], true, patience).await?;
+    cluster.topics(&[&args.topic], true, TOPIC_PATIENCE).await?;
     let mut config = args.config()?;
     // The topic is there; from here on waiting means that the cluster is busy.
     config.max_block = cluster.config().api_timeout.max(config.delivery_timeout);
@@ -168,8 +170,8 @@ fn summary(args: &ProduceArgs, records: u64, size: u64, took: Duration) -> Resul
             "seconds": took.as_secs_f64(),
         }));
     }
-    let records = count(records as i64);
-    print(&format!("{records} records ({}) written to {} in {}", bytes(size), args.topic, duration(took)))
+    let records = plural(records as i64, "record");
+    print(&format!("{records} ({}) written to {} in {}", bytes(size), args.topic, duration(took)))
 }
 
 fn parse_delimiter(text: &str) -> Result<String, String> {

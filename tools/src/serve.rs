@@ -80,7 +80,7 @@ async fn serve(arguments: &Serve, resolved: settings::Resolved) -> Result<(), Fa
     let disk = disk(arguments.ephemeral);
     let world = World {
         disk,
-        transport: Arc::new(TcpTransport::default()),
+        transport: Arc::new(TcpTransport),
         clock: Arc::new(SystemClock),
         entropy: Arc::new(OsEntropy),
         authorizer: Arc::new(AllowAll),

@@ -85,6 +85,11 @@ impl Epochs {
         self.version += 1;
     }
 
+    /// Would it be written the same?
+    pub(crate) fn same_as(&self, other: &Epochs) -> bool {
+        self.entries == other.entries
+    }
+
     pub(crate) fn clear(&mut self) {
         self.truncate_to(Offset::MIN);
     }

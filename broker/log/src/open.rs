@@ -90,8 +90,9 @@ impl Log {
         let place = Arc::new(Place::new(disk, dir));
         let mut report = RecoveryReport::default();
         let found = tidy(&place, &mut report)?;
-        let epochs = Epochs::load(&*place.disk, &place.join(LEADER_EPOCH_CHECKPOINT))?;
-        let mut recovery = Recovery::new(Arc::clone(&place), Arc::clone(&config), from, epochs, report, progress);
+        let saved = Epochs::load(&*place.disk, &place.join(LEADER_EPOCH_CHECKPOINT))?;
+        let mut recovery =
+            Recovery::new(Arc::clone(&place), Arc::clone(&config), from, saved.clone(), report, progress);
         let mut segments = segments_of(&place, &found.segments);
         if segments.is_empty() {
             segments.push(begin(&place, from.log_start.max(0), now_ms)?);
@@ -105,10 +106,9 @@ impl Log {
         producers.expire(now_ms, config.producer_id_expiration_ms);
 
         let start = from.log_start.max(opened.segments[0].base);
-        let loaded = epochs.version;
         epochs.truncate_to(opened.end);
         epochs.advance_to(start);
-        let is_changed = epochs.version != loaded || opened.epochs_changed;
+        let is_saved = saved.is_some_and(|saved| saved.same_as(&epochs));
         let active = opened.segments.last().expect("a log has at least one segment");
         active.open_file(FileKind::ActiveLog)?;
         active.set_largest(opened.indexer.largest);
@@ -122,7 +122,7 @@ impl Log {
             recovery_point,
             indexer: opened.indexer,
             producers,
-            saved_epochs: if is_changed { epochs.version.wrapping_sub(1) } else { epochs.version },
+            saved_epochs: if is_saved { epochs.version } else { epochs.version.wrapping_sub(1) },
             epochs,
             touched: !opened.is_as_closed,
             now_ms,
@@ -161,7 +161,6 @@ pub(crate) struct Opened {
     pub(crate) indexer: Indexer,
     /// Is it what a clean stop left, untouched?
     pub(crate) is_as_closed: bool,
-    pub(crate) epochs_changed: bool,
 }
 
 impl Recovery<'_> {
@@ -180,7 +179,6 @@ impl Recovery<'_> {
             end: log_start,
             indexer: Indexer::empty(log_start),
             is_as_closed: false,
-            epochs_changed: true,
         })
     }
 

@@ -22,6 +22,10 @@ const POLL: Duration = Duration::from_secs(1);
 const PARTITION_BYTES_MAX: i32 = 8 << 20;
 
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  ballast consume orders
+  ballast consume orders --from @-1h --format '%T %p@%o %k %v\\n'
+  ballast consume orders --from beginning --until-end --json > orders.json")]
 pub(crate) struct ConsumeArgs {
     /// The topic to read.
     topic: String,
@@ -77,7 +81,10 @@ async fn read<W: Write>(
     printer: &mut Printer<'_, W>,
 ) -> Result<(), Failure> {
     let mut interrupt = std::pin::pin!(tokio::signal::ctrl_c());
-    while !printer.is_done() && !(args.until_end && consumer.is_at_end()) {
+    loop {
+        if printer.is_done() || (args.until_end && consumer.is_at_end()) {
+            return Ok(());
+        }
         let fetched = tokio::select! {
             biased;
             _ = &mut interrupt => return Ok(()),
@@ -93,7 +100,6 @@ async fn read<W: Write>(
         }
         printer.flush()?;
     }
-    Ok(())
 }
 
 /// Writes records in the chosen form, up to the wanted count.

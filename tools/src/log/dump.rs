@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::batches::{BatchFile, Step};
-use super::files::{Kind, base_offset, entries, kind};
+use super::files::{Kind, base_offset, belongs, entries, kind};
 use super::indexes;
 use crate::error::Failure;
 use crate::output::time;
@@ -19,7 +19,7 @@ const OPENED_BYTES_MAX: usize = 1 << 30;
 
 pub(super) fn run(path: &Path, records: bool, as_json: bool) -> Result<(), Failure> {
     let files = if path.is_dir() {
-        entries(path)?.into_iter().filter(|path| path.is_file() && kind(path).is_some()).collect()
+        entries(path)?.into_iter().filter(|path| path.is_file() && belongs(path)).collect()
     } else {
         vec![path.to_owned()]
     };
@@ -73,75 +73,26 @@ impl<W: Write> Dump<W> {
         let Some(kind) = kind(path) else {
             return Err(Failure::at(path, "its name is not that of a segment, index, snapshot or checkpoint"));
         };
-        let base = base_offset(path).unwrap_or(0);
-        match kind {
-            Kind::Batches => self.batches(path),
-            Kind::OffsetIndex => {
-                for entry in indexes::offset_entries(&indexes::read(path)?) {
-                    let offset = base + i64::from(entry.relative_offset);
-                    self.row(
-                        || format!("  offset {offset}  position {}", entry.position),
-                        || json!({ "offset": offset, "position": entry.position }),
-                    )?;
-                }
-                Ok(())
-            }
-            Kind::TimeIndex => {
-                for entry in indexes::time_entries(&indexes::read(path)?) {
-                    let offset = base + i64::from(entry.relative_offset);
-                    self.row(
-                        || format!("  timestamp {} ({})  offset {offset}", entry.timestamp, time(entry.timestamp)),
-                        || json!({ "timestamp": entry.timestamp, "offset": offset }),
-                    )?;
-                }
-                Ok(())
-            }
+        let rows = match kind {
+            Kind::Batches => return self.batches(path),
+            Kind::OffsetIndex | Kind::TimeIndex => index_rows(kind, path)?,
             Kind::TxnIndex => {
-                for entry in indexes::txn_entries(&indexes::read(path)?) {
-                    self.row(
-                        || {
-                            let (first, last, stable) =
-                                (entry.first_offset, entry.last_offset, entry.last_stable_offset);
-                            format!("  producer {}  aborted {first} to {last}  last stable {stable}", entry.producer_id)
-                        },
-                        || json!(entry),
-                    )?;
-                }
-                Ok(())
+                let entries = indexes::txn_entries(&indexes::read(path)?);
+                entries.iter().map(|entry| (txn_text(entry), json!(entry))).collect()
             }
             Kind::ProducerSnapshot => {
                 let producers = indexes::producers(&indexes::read(path)?).map_err(|e| Failure::at(path, e))?;
-                for entry in producers {
-                    self.row(
-                        || {
-                            format!(
-                                "  producer {}  epoch {}  last sequence {}  last offset {} ({} records)  at {}  open transaction {}",
-                                entry.producer_id,
-                                entry.producer_epoch,
-                                entry.last_sequence,
-                                entry.last_offset,
-                                entry.offset_delta + 1,
-                                time(entry.timestamp),
-                                if entry.current_txn_first_offset < 0 {
-                                    "none".to_owned()
-                                } else {
-                                    format!("since {}", entry.current_txn_first_offset)
-                                },
-                            )
-                        },
-                        || json!(entry),
-                    )?;
-                }
-                Ok(())
+                producers.iter().map(|entry| (producer_text(entry), json!(entry))).collect()
             }
             Kind::Text => {
                 let text = String::from_utf8_lossy(&indexes::read(path)?).into_owned();
-                for line in text.lines() {
-                    self.row(|| format!("  {line}"), || json!(line))?;
-                }
-                Ok(())
+                text.lines().map(|line| (format!("  {line}"), json!(line))).collect()
             }
+        };
+        for (text, object) in rows {
+            self.row(|| text, || object)?;
         }
+        Ok(())
     }
 
     fn row(&mut self, text: impl FnOnce() -> String, object: impl FnOnce() -> Value) -> Result<(), Failure> {
@@ -205,6 +156,47 @@ impl<W: Write> Dump<W> {
             },
         )
     }
+}
+
+/// Entries of an offset or time index, as text and as JSON.
+fn index_rows(kind: Kind, path: &Path) -> Result<Vec<(String, Value)>, Failure> {
+    let base = base_offset(path).unwrap_or(0);
+    let bytes = indexes::read(path)?;
+    let offset = |relative: i32| base.saturating_add(i64::from(relative));
+    if kind == Kind::OffsetIndex {
+        let row = |entry: indexes::OffsetEntry| {
+            let (offset, position) = (offset(entry.relative_offset), entry.position);
+            (format!("  offset {offset}  position {position}"), json!({ "offset": offset, "position": position }))
+        };
+        return Ok(indexes::offset_entries(&bytes).into_iter().map(row).collect());
+    }
+    let row = |entry: indexes::TimeEntry| {
+        let (offset, ms) = (offset(entry.relative_offset), entry.timestamp);
+        let text = format!("  timestamp {ms} ({})  offset {offset}", time(ms));
+        (text, json!({ "timestamp": ms, "offset": offset }))
+    };
+    Ok(indexes::time_entries(&bytes).into_iter().map(row).collect())
+}
+
+fn txn_text(entry: &indexes::TxnEntry) -> String {
+    let indexes::TxnEntry { producer_id, first_offset, last_offset, last_stable_offset, .. } = entry;
+    format!("  producer {producer_id}  aborted {first_offset} to {last_offset}  last stable {last_stable_offset}")
+}
+
+fn producer_text(entry: &indexes::ProducerEntry) -> String {
+    let transaction = match entry.current_txn_first_offset {
+        -1 => "none".to_owned(),
+        first => format!("since {first}"),
+    };
+    format!(
+        "  producer {}  epoch {}  last sequence {}  last offset {} ({} records)  at {}  open transaction {transaction}",
+        entry.producer_id,
+        entry.producer_epoch,
+        entry.last_sequence,
+        entry.last_offset,
+        entry.offset_delta + 1,
+        time(entry.timestamp),
+    )
 }
 
 fn batch_text(position: u64, valid: bool, batch: &BatchView<'_>) -> String {

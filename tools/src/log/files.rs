@@ -36,6 +36,15 @@ pub(super) fn kind(path: &Path) -> Option<Kind> {
     }
 }
 
+/// Is this a file that a log directory has? Those with offsets in them are named by one.
+pub(super) fn belongs(path: &Path) -> bool {
+    match kind(path) {
+        Some(Kind::Text) => true,
+        Some(_) => base_offset(path).is_some(),
+        None => false,
+    }
+}
+
 /// The base offset in the name of a segment's file.
 pub(super) fn base_offset(path: &Path) -> Option<i64> {
     let name = path.file_name()?.to_str()?;
@@ -73,5 +82,6 @@ mod tests {
         }
         assert_eq!(base_offset(Path::new("/d/00000000000000000028-0000000001.checkpoint")), Some(28));
         assert_eq!(base_offset(Path::new("leader-epoch-checkpoint")), None);
+        assert!(belongs(Path::new("00000000000000000000.log")) && !belongs(Path::new("build.log")));
     }
 }

@@ -238,3 +238,87 @@ fn text(segments: &[Segment]) -> String {
     });
     table(&columns, rows)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use ballast_wire::batch::{BatchBuilder, Compression};
+
+    use super::*;
+
+    fn batch(base: i64, epoch: i32, codec: Compression) -> Vec<u8> {
+        let mut builder = BatchBuilder::new(codec).base_offset(base).leader_epoch(epoch);
+        builder.push(1_000, None, Some(b"first"), &[]);
+        builder.push(1_001, None, Some(b"second"), &[]);
+        builder.finish().to_vec()
+    }
+
+    fn folder_of(files: &[(&str, Vec<u8>)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, bytes) in files {
+            fs::write(folder.path().join(name), bytes).unwrap();
+        }
+        folder
+    }
+
+    fn verified(files: &[(&str, Vec<u8>)]) -> Vec<Segment> {
+        let mut segments = Vec::new();
+        folder(folder_of(files).path(), &mut segments).unwrap();
+        segments
+    }
+
+    fn problem(files: &[(&str, Vec<u8>)]) -> String {
+        let segments = verified(files);
+        segments.last().unwrap().problem.clone().unwrap_or_else(|| "nothing is wrong".to_owned())
+    }
+
+    const FIRST: &str = "00000000000000000000.log";
+    const SECOND: &str = "00000000000000000010.log";
+
+    #[test]
+    fn good_segments_are_counted_and_gaps_between_them_are_normal() {
+        let first = [batch(0, 1, Compression::None), batch(5, 1, Compression::Zstd)].concat();
+        let second = [batch(10, 2, Compression::Gzip), vec![0; 4_096]].concat();
+        let segments = verified(&[(FIRST, first), (SECOND, second), ("leader-epoch-checkpoint", b"0\n0\n".to_vec())]);
+        let seen: Vec<_> = segments.iter().map(|s| (s.batches, s.records, s.last_offset, s.zero_bytes)).collect();
+        assert_eq!(seen, [(2, 4, Some(6), 0), (1, 2, Some(11), 4_096)]);
+        assert!(segments.iter().all(|segment| segment.problem.is_none()));
+    }
+
+    #[test]
+    fn the_first_bad_batch_is_named_by_its_place() {
+        let good = batch(0, 1, Compression::None);
+        let mut rotten = batch(2, 1, Compression::None);
+        *rotten.last_mut().unwrap() ^= 1;
+        let place = format!("bad batch at byte {}, after offset 1: checksum", good.len());
+        let found = problem(&[(FIRST, [good.clone(), rotten].concat())]);
+        assert!(found.starts_with(&place), "{found}");
+
+        let torn = [good.clone(), batch(2, 1, Compression::None)[..40].to_vec()].concat();
+        assert!(problem(&[(FIRST, torn)]).contains("cut off"));
+        let again = [good.clone(), good.clone()].concat();
+        assert!(problem(&[(FIRST, again)]).contains("its base offset 0 is not above that"));
+        let back = [batch(0, 2, Compression::None), batch(2, 1, Compression::None)].concat();
+        assert!(problem(&[(FIRST, back)]).contains("its leader epoch 1 is below the 2 before it"));
+    }
+
+    #[test]
+    fn a_segment_must_follow_on_the_one_before() {
+        let files = [(FIRST, batch(10, 1, Compression::None)), (SECOND, batch(10, 1, Compression::None))];
+        assert!(problem(&files).contains("after offset 11: its base offset 10 is not above that"));
+    }
+
+    #[test]
+    fn an_index_entry_must_point_to_the_batch_that_holds_its_offset() {
+        let first = batch(0, 1, Compression::None);
+        let position = first.len() as u32;
+        let log = [first, batch(2, 1, Compression::None)].concat();
+        let index = |offset: u32, position: u32| [offset.to_be_bytes(), position.to_be_bytes()].concat();
+        let with = |index: Vec<u8>| [(FIRST, log.clone()), ("00000000000000000000.index", index)];
+        assert_eq!(problem(&with(index(3, position))), "nothing is wrong");
+        assert_eq!(problem(&with([index(3, position), vec![0; 800]].concat())), "nothing is wrong");
+        assert!(problem(&with(index(1, position))).contains("entry 0 says 1 for the batch 2 to 3"));
+        assert!(problem(&with(index(3, position + 1))).contains("where no batch begins"));
+    }
+}

@@ -7,7 +7,7 @@ use ballast_client::{Admin, Cluster, ErrorCode, Metadata, TopicMetadata};
 use serde::Serialize;
 
 use crate::error::Failure;
-use crate::output::{Column, bytes, count, ids, print, print_json, table};
+use crate::output::{Column, bytes, count, ids, plural, print, print_json, table};
 
 #[derive(Serialize)]
 struct Described {
@@ -115,10 +115,11 @@ fn text(topic: &Described) -> String {
     let replicas = topic.partitions.iter().map(|p| p.replicas.len()).max().unwrap_or(0);
     let configs: Vec<String> = topic.configs.iter().map(|(key, value)| format!("{key}={value}")).collect();
     let head = format!(
-        "topic {}  id {}  {} partitions  {replicas} replicas  {}",
+        "topic {}  id {}  {}  {}  {}",
         topic.name,
         topic.id,
-        topic.partitions.len(),
+        plural(topic.partitions.len() as i64, "partition"),
+        plural(replicas as i64, "replica"),
         configs.join(" ")
     );
     let columns = [

@@ -2,14 +2,14 @@
 
 mod describe;
 
-use ballast_client::Admin;
 use ballast_client::admin::NewTopic;
+use ballast_client::{Admin, ErrorCode};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
 use crate::connect::ConnectArgs;
 use crate::error::Failure;
-use crate::output::{Column, print, print_json, table};
+use crate::output::{Column, plural, print, print_json, table};
 
 #[derive(Args, Debug)]
 pub(crate) struct TopicArgs {
@@ -105,10 +105,10 @@ pub(crate) async fn run(args: TopicArgs) -> Result<(), Failure> {
         TopicCommand::Describe { name } => describe::run(&cluster, name.as_deref(), json).await,
         TopicCommand::Alter { name, partitions, dry_run } => {
             admin.create_partitions(&name, partitions, dry_run).await?;
-            done(json, &name, if dry_run { "could have" } else { "has" }, &format!("{partitions} partitions"))
+            done(json, &name, if dry_run { "could have" } else { "has" }, &plural(i64::from(partitions), "partition"))
         }
         TopicCommand::Delete { name, if_exists } => match admin.delete_topic(&name).await {
-            Err(e) if if_exists && e.code() == Some(ballast_client::ErrorCode::UNKNOWN_TOPIC_OR_PARTITION) => {
+            Err(e) if if_exists && e.code() == Some(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION) => {
                 done(json, &name, "was", "not there")
             }
             result => result.map_err(Failure::from).and_then(|()| done(json, &name, "is", "deleted")),
@@ -145,7 +145,7 @@ async fn create(admin: &Admin, args: CreateArgs, json: bool) -> Result<(), Failu
         configs: args.configs.into_iter().collect(),
     };
     let created = match admin.create_topic(&topic, args.dry_run).await {
-        Err(e) if args.if_not_exists && e.code() == Some(ballast_client::ErrorCode::TOPIC_ALREADY_EXISTS) => {
+        Err(e) if args.if_not_exists && e.code() == Some(ErrorCode::TOPIC_ALREADY_EXISTS) => {
             return done(json, &topic.name, "was", "there already");
         }
         result => result?,
@@ -160,8 +160,9 @@ async fn create(admin: &Admin, args: CreateArgs, json: bool) -> Result<(), Failu
         }));
     }
     let verb = if args.dry_run { "could be created" } else { "is created" };
-    let (partitions, replicas) = (created.partitions, created.replication_factor);
-    print(&format!("topic {} {verb}: {partitions} partitions, {replicas} replicas each", created.name))
+    let partitions = plural(i64::from(created.partitions), "partition");
+    let replicas = plural(i64::from(created.replication_factor), "replica");
+    print(&format!("topic {} {verb}: {partitions}, {replicas} each", created.name))
 }
 
 fn done(json: bool, topic: &str, verb: &str, state: &str) -> Result<(), Failure> {

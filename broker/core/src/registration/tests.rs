@@ -1,3 +1,5 @@
+//! A broker's membership, stepped.
+
 use ballast_wire::Uuid;
 
 use super::*;

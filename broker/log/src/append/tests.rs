@@ -1,3 +1,5 @@
+//! Appending: sequences, offsets, the queue, and writes that fail.
+
 use super::*;
 use crate::config::LogConfig;
 use crate::testing::{NOW_MS, Rig, batch, batch_at, put, put_in, sequenced, spans, valid};

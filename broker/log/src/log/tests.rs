@@ -1,3 +1,5 @@
+//! The log as a whole: made, opened, closed, renamed, abandoned.
+
 use super::*;
 use crate::testing::{NOW_MS, Rig, batch, put, spans};
 

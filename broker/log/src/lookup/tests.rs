@@ -1,3 +1,5 @@
+//! Records found by their time.
+
 use ballast_wire::batch::{Compression, TimestampType};
 
 use super::*;

@@ -1,3 +1,5 @@
+//! What a read gives: whole batches, bounds, sizes.
+
 use super::*;
 use crate::testing::{Rig, batch, put, spans};
 use ballast_wire::batch::BatchView;

@@ -97,7 +97,6 @@ impl<'a> Recovery<'a> {
         let trust = self.trust(&segments, files)?;
         let to_scan = segments.iter().zip(&trust).filter(|(_, trust)| matches!(trust, Trust::Not));
         self.total_bytes = to_scan.map(|(segment, _)| segment.bytes()).sum();
-        let epochs_version = self.epochs.version;
         let last_trusted = trust.iter().rposition(|trust| !matches!(trust, Trust::Not));
         let is_as_closed = self.from.clean && !trust.iter().any(|trust| matches!(trust, Trust::Not));
 
@@ -137,8 +136,7 @@ impl<'a> Recovery<'a> {
             }
         }
         let indexer = indexer.expect("the last segment is either scanned or its tail is walked");
-        let epochs_changed = self.epochs.version != epochs_version || self.epochs_unknown;
-        Ok(Opened { segments, end, indexer, is_as_closed, epochs_changed })
+        Ok(Opened { segments, end, indexer, is_as_closed })
     }
 
     /// Does the segment behind the scanned one at `index` not follow where that ends?

@@ -1,3 +1,5 @@
+//! What a crash can leave behind, and what a start makes of it.
+
 use ballast_wire::batch::Compression;
 
 use super::*;

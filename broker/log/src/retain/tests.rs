@@ -1,3 +1,5 @@
+//! Which segments go, and when their files do.
+
 use ballast_wire::batch::Compression;
 
 use super::*;

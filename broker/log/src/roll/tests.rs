@@ -1,3 +1,5 @@
+//! When a segment is sealed, and what lies on disk then.
+
 use ballast_wire::batch::Compression;
 
 use crate::config::LogConfig;

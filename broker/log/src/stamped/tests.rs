@@ -1,3 +1,5 @@
+//! Batches that bring their offsets and epochs along.
+
 use ballast_wire::batch::view::stamp;
 use ballast_wire::batch::{Compression, EndTxnMarker};
 

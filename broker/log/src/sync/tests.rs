@@ -1,3 +1,5 @@
+//! What is synced when, and that a failed sync is final.
+
 use super::*;
 use crate::config::LogConfig;
 use crate::testing::{NOW_MS, Rig, batch, put};

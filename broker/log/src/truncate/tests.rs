@@ -1,3 +1,5 @@
+//! Cutting a log, with readers on it and without.
+
 use super::*;
 use crate::testing::{NOW_MS, Rig, batch, put, put_in, sequenced, spans, valid};
 

@@ -1,3 +1,5 @@
+//! Which batches may be appended, and in which words the others are refused.
+
 use ballast_wire::batch::{BatchBuilder, EndTxnMarker};
 
 use super::*;

@@ -120,8 +120,12 @@ fn of_requests(encoder: &mut DescriptorEncoder<'_>, node: &Node) -> fmt::Result 
     rows(encoder, MetricType::Counter, (name, "Fetch requests with a failed partition"), &counts)
 }
 
+type CounterOf = fn(&Traffic) -> &AtomicU64;
+/// A metric of a partition: name, help, value.
+type GaugeOf<'a> = (&'a str, &'a str, fn(&Partition) -> i64);
+
 /// Kafka's counters of a partition's traffic: name, help, field.
-const TRAFFIC: &[(&str, &str, fn(&Traffic) -> &AtomicU64)] = &[
+const TRAFFIC: &[(&str, &str, CounterOf)] = &[
     ("bytesin", "Bytes produced", |traffic| &traffic.bytes_in),
     ("bytesout", "Bytes fetched by clients", |traffic| &traffic.bytes_out),
     ("messagesin", "Records produced", |traffic| &traffic.records_in),
@@ -154,7 +158,7 @@ fn of_partitions(encoder: &mut DescriptorEncoder<'_>, partitions: &[Arc<Partitio
         let counts = partitions.iter().map(|p| (labels(p), field(&p.traffic).load(Ordering::Relaxed))).collect();
         rows(encoder, MetricType::Counter, (&format!("ballast_partition_{name}"), help), &counts)?;
     }
-    let gauges: [(&str, &str, fn(&Partition) -> i64); 4] = [
+    let gauges: [GaugeOf<'_>; 4] = [
         ("kafka_log_log_size", "Bytes of the partition's segments", |p| p.log.size_bytes() as i64),
         ("kafka_log_log_logstartoffset", "First offset", |p| p.log.start()),
         ("kafka_log_log_logendoffset", "End offset", |p| p.log.end()),
@@ -173,7 +177,7 @@ fn of_exporter(encoder: &mut DescriptorEncoder<'_>, node: &Node) -> fmt::Result 
     let counts = image.topics().map(|topic| ([("topic", topic.name.to_string())], topic.partition_count() as u64));
     rows(encoder, MetricType::Gauge, ("kafka_topic_partitions", "Partitions of a topic"), &counts.collect())?;
     let led: Vec<_> = node.store.hosted.all().into_iter().filter(|partition| partition.is_leader()).collect();
-    let gauges: [(&str, &str, fn(&Partition) -> i64); 2] = [
+    let gauges: [GaugeOf<'_>; 2] = [
         ("kafka_topic_partition_current_offset", "High watermark", Partition::high),
         ("kafka_topic_partition_oldest_offset", "First offset", |partition| partition.log.start()),
     ];

@@ -1,3 +1,5 @@
+//! What a change of a partition does to its leader, ISR and epochs.
+
 use super::*;
 
 /// Replicas 1, 2, 3; all in sync; 1 leads in epoch 5.

@@ -1,3 +1,5 @@
+//! A broker's settings, from properties to addresses and numbers.
+
 use super::*;
 use crate::settings::Statics;
 

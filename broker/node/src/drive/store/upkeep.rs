@@ -152,7 +152,7 @@ impl Store {
             (LogError::SyncFailed(_), Some(dir)) => self.dir_failed(dir, &error.to_string()),
             (LogError::Closed, _) => {}
             _ => {
-                tracing::warn!(topic = %partition.topic, partition = partition.index, %error, "upkeep of a log failed")
+                tracing::warn!(topic = %partition.topic, partition = partition.index, %error, "upkeep of a log failed");
             }
         }
     }
