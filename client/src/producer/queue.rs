@@ -283,8 +283,9 @@ impl PartitionQueue {
         let bytes = batch.bytes;
         let freed = match outcome {
             Outcome::Written { base_offset, log_append_time_ms } => {
-                batch.fate.decide(Fate::Written { base_offset, log_append_time_ms });
+                // Counted first: whoever waits for the fate may ask for the count next.
                 self.ledger.written(batch.records);
+                batch.fate.decide(Fate::Written { base_offset, log_append_time_ms });
                 bytes
             }
             Outcome::Refused { error } => self.give_up(&batch, error),
