@@ -2,6 +2,9 @@
 //!
 //! Holds: when it returns `Ok`, everything published is on disk, the indexes have exactly their entries, and a producer
 //! snapshot stands at the end. The caller then writes the checkpoints, and last the clean-shutdown file.
+//!
+//! Only what cannot be made again is synced (batches, aborted transactions): ten thousand logs stop within a second or so.
+//! If power fails right after a clean stop, the next opening finds that an index or snapshot is not what it should be.
 
 use std::sync::Arc;
 
@@ -14,7 +17,7 @@ use crate::names::Part;
 use crate::producer::snapshot;
 
 impl Log {
-    /// Stops the log cleanly: closing time-index entry, files trimmed and synced, producer snapshot at the end. Appends
+    /// Stops the log cleanly: closing time-index entry, files trimmed, data synced, producer snapshot at the end. Appends
     /// that are still queued are dropped; later writes are refused; reads of what is published still work. Returns the end,
     /// which is the new recovery point. A second call does nothing, as does closing a log that was opened after a clean
     /// stop and not written to.
@@ -41,12 +44,13 @@ impl Log {
         let active = Arc::clone(&writer.active);
         writer.indexer.add_time(&active);
         self.seal(writer)?;
-        let mut owed = active.index_files()?;
         if self.config().producer_state && end > 0 {
             let snapshot = snapshot::encode(&self.state.lock().producers.entries());
-            owed.push(snapshot::store(&*self.place.disk, &self.place.path(end, Part::Snapshot), &snapshot)?);
+            snapshot::store(&*self.place.disk, &self.place.path(end, Part::Snapshot), &snapshot)?;
         }
-        self.owe_sync(owed);
+        if let Some(txns) = active.txns.file(&active.place, active.base)? {
+            self.owe_sync(vec![txns]);
+        }
         self.save_epochs(writer)?;
         self.sync(0)?;
         active.open_file(FileKind::SealedLog)?;

@@ -124,6 +124,24 @@ fn a_clean_stop_survives_the_failure_of_any_call() {
 }
 
 #[test]
+fn a_clean_stop_loses_nothing_when_power_fails_right_after() {
+    for crash in CRASHES {
+        for seed in 0..200 {
+            let mut rig = LogRig::new(seed, small());
+            rig.create().expect("nothing fails");
+            for n in 0..20 {
+                assert_eq!(rig.append(1 + n % 3, (n % 2 == 0).then_some(7)), Went::Well);
+            }
+            let producers = rig.log().producers();
+            assert_eq!(rig.close(), Went::Well);
+            rig.crash(crash);
+            rig.open(true, Some(crash)).expect("it opens");
+            assert_eq!(rig.log().producers(), producers, "{crash:?}, seed {seed}");
+        }
+    }
+}
+
+#[test]
 fn emptying_a_log_survives_the_failure_of_any_call() {
     fail_every_call(&[start_anew, append, LogRig::sync, append]);
 }

@@ -16,7 +16,7 @@ pub(crate) mod offset;
 pub(crate) mod time;
 pub(crate) mod txn;
 
-use std::io::{self, IoSlice};
+use std::io::IoSlice;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -27,6 +27,7 @@ use parking_lot::Mutex;
 use crate::disk::{DiskFile, FileKind, OpenMode};
 use crate::error::{DiskContext, DiskError};
 use crate::names::{Part, Place};
+use crate::segment::remove_if_there;
 
 /// Entries that wait in memory before they are written together.
 const TAIL_ENTRIES_MAX: usize = 64;
@@ -157,22 +158,13 @@ impl<E: Entry> Index<E> {
         Ok(())
     }
 
-    /// Drops every entry, whatever the file holds. Nobody may be reading.
+    /// Drops every entry, whatever the file holds, and the file. Nobody may be reading.
     pub(crate) fn clear(&self, place: &Place, base: Offset) -> Result<(), DiskError> {
         let mut inner = self.inner.lock();
-        let path = place.path(base, E::PART);
         inner.tail = Vec::new();
         inner.written = 0;
         inner.file = None;
-        match place.disk.open(&path, OpenMode::Write, FileKind::Index) {
-            Ok(file) => {
-                file.set_len(0).doing("cannot empty", &path)?;
-                inner.file = Some(file);
-                Ok(())
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(error).doing("cannot open", &path),
-        }
+        remove_if_there(place, &place.path(base, E::PART)).map(drop)
     }
 
     /// Writes what is in memory and cuts the file to its entries. Makes the file even for no entries, if `always`.

@@ -45,10 +45,11 @@ impl Recovery<'_> {
         segments: &[Arc<Segment>],
         from: Offset,
         boundary: Option<Offset>,
+        kind: FileKind,
     ) -> Result<Scanned, DiskError> {
         let (segment, before) = segments.split_last().expect("there is a segment to scan");
         self.make_ready(segment, before, from)?;
-        let file = segment.open_file(FileKind::SealedLog)?;
+        let file = segment.open_file(kind)?;
         let file_bytes = file.len().doing("cannot stat", file.path())?;
         let mut scanner = Scanner::new(&*file, file_bytes, BODIES_WINDOW_BYTES);
         let indexer = Indexer::empty(segment.base);

@@ -117,7 +117,7 @@ impl<'a> Recovery<'a> {
                         self.epochs.truncate_to(segment.base);
                     }
                     let boundary = segments.get(index + 1).filter(|next| next.bytes() > 0).map(|next| next.base);
-                    let scanned = self.scan(&segments[..=index], end, boundary)?;
+                    let scanned = self.scan(&segments[..=index], end, boundary, kind_of(&segments, index))?;
                     end = scanned.end;
                     self.put_in_order(&segments, index, &scanned)?;
                     if let Some(fault) = scanned.fault.clone() {
@@ -155,7 +155,7 @@ impl<'a> Recovery<'a> {
         let segment = &segments[index];
         segment.set_largest(scanned.indexer.largest);
         // Gives back what was reserved, even if there is nothing to cut.
-        shorten(segment, scanned.bytes, FileKind::SealedLog)?;
+        shorten(segment, scanned.bytes, kind_of(segments, index))?;
         segment.set_bytes(scanned.bytes);
         if self.place.disk.is_durable() {
             touch(segment, scanned.bytes)?;
@@ -228,6 +228,10 @@ impl<'a> Recovery<'a> {
         }
         Ok(())
     }
+}
+
+fn kind_of(segments: &[Arc<Segment>], index: usize) -> FileKind {
+    if index + 1 == segments.len() { FileKind::ActiveLog } else { FileKind::SealedLog }
 }
 
 /// Writes the last byte once more. What the process before us wrote may be nowhere but in the machine's memory, and a disk
