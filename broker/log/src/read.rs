@@ -70,7 +70,7 @@ impl Log {
         if (max_bytes as u64) < size && !min_one_batch {
             return Ok(Read { base_offset: first.header.base_offset, ..Read::nothing(from) });
         }
-        let to = limit.min(first.position + size.max(max_bytes as u64));
+        let to = limit.min(first.position.saturating_add(size.max(max_bytes as u64)));
         let file = published.segments[index].file()?;
         let records = file.view(first.position..to).doing("cannot read", file.path())?;
         let more_segments = to == published.bytes_of(index) && published.end_of(index) < bound;
@@ -108,7 +108,8 @@ impl Log {
             let _reading = self.cut.read();
             let published = self.published();
             let Some((index, first)) = published.find(from)? else { return Ok(()) };
-            let end = published.bytes_of(index).min(first.position + first.header.size.max(max_bytes as u64));
+            let wanted = first.header.size.max(max_bytes as u64);
+            let end = published.bytes_of(index).min(first.position.saturating_add(wanted));
             (published.segments[index].file()?, first.position..end)
         };
         match file.warm(range) {

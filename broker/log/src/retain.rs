@@ -69,7 +69,8 @@ impl Log {
     }
 
     /// Removes the oldest segments that lie below the start, are too old or too many (kafka.md §3.4), but none that reaches
-    /// above `high_watermark`. Their files stay as `….deleted` until [`Log::reap`].
+    /// above `high_watermark`. Their files stay as `….deleted` until [`Log::reap`]. Blocks: it syncs what is to go, if it is
+    /// not on disk yet.
     ///
     /// # Errors
     /// Whatever the disk says.

@@ -203,6 +203,34 @@ fn a_full_disk_refuses_appends_and_the_log_goes_on_by_itself_when_there_is_room(
 }
 
 #[test]
+fn a_failed_write_behind_what_a_reader_holds_leaves_both_alone() {
+    for held in [false, true] {
+        let mut rig = LogRig::new(1, small());
+        rig.create().expect("nothing fails yet");
+        for _ in 0..3 {
+            assert_eq!(rig.append(2, Some(7)), Went::Well);
+        }
+        let read = rig.log().read(0, 6, 1 << 20, true).expect("it is there").records.expect("it is there");
+        let before = read.bytes().expect("bytes in memory").to_vec();
+        let read = held.then_some(read);
+        for _ in 0..5 {
+            rig.disk.fail(ballast_tests::disk::Call::Write, ".log", Trouble::Full, Repeat::Once);
+            assert_eq!(rig.append_many(&[1, 2, 1]), Went::Refused);
+            assert_eq!(rig.append(1, Some(7)), Went::Well);
+        }
+        assert_eq!(rig.roll(), Went::Well, "what is left behind the data goes when the segment is sealed");
+        assert_eq!(rig.append(1, Some(7)), Went::Well);
+        if let Some(read) = read {
+            assert_eq!(read.bytes().expect("bytes in memory"), before);
+        }
+        assert_eq!(rig.sync(), Went::Well);
+        rig.crash(Crash::LoseUnsynced);
+        let report = rig.open(false, Some(Crash::LoseUnsynced)).expect("it opens");
+        assert_eq!((report.cut, rig.published.len()), (None, 9), "held: {held}");
+    }
+}
+
+#[test]
 fn nothing_is_written_after_a_failed_sync() {
     let mut rig = LogRig::new(1, small());
     rig.create().expect("nothing fails yet");

@@ -134,3 +134,17 @@ fn an_empty_log_and_records_without_times_have_no_largest() {
     put(&log, &batch_at(&[-1, -1], Compression::None)).unwrap();
     assert_eq!((log.largest_timestamp().unwrap(), log.max_timestamp_offset(9).unwrap()), (-1, None));
 }
+
+#[test]
+fn a_body_that_lies_is_answered_by_its_header() {
+    let rig = Rig::new(|_| {});
+    let log = rig.create();
+    put(&log, &batch_at(&[10, 20], Compression::None)).unwrap();
+    let mut lying = batch_at(&[30, 40], Compression::Gzip).to_vec();
+    lying[65..75].fill(0x55);
+    let checksum = ballast_wire::batch::view::checksum_of(&lying);
+    lying[17..21].copy_from_slice(&checksum.to_be_bytes());
+    put(&log, &lying.into()).unwrap();
+    assert_eq!(offset_at(&log, 35), Some((2, 40)));
+    assert_eq!(offset_at(&log, 15), Some((1, 20)));
+}

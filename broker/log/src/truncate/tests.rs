@@ -118,3 +118,45 @@ fn a_log_can_be_emptied_and_begin_elsewhere() {
     let (log, report) = rig.open(crate::open::OpenFrom { clean: false, recovery_point: 1000, log_start: 1000 });
     assert_eq!((report.cut, log.start(), log.end()), (None, 1000, 1002));
 }
+
+#[test]
+fn readers_see_whole_batches_while_the_log_is_cut_and_written_over() {
+    let rig = small_segments();
+    let log = log_of(&rig, 20);
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                let mut held = std::collections::VecDeque::new();
+                while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                    let (start, end) = (log.start(), log.end());
+                    for from in [start, (start + end) / 2, end - 1] {
+                        let Ok(read) = log.read(from, i64::MAX, 1 << 20, true) else { continue };
+                        let Some(records) = read.records else { continue };
+                        let bytes = records.bytes().unwrap();
+                        for batch in ballast_wire::batch::batches(&bytes) {
+                            batch.unwrap().verify_checksum().unwrap();
+                        }
+                        held.push_back((records, bytes.to_vec()));
+                    }
+                    if held.len() > 20 {
+                        let (records, bytes) = held.pop_front().unwrap();
+                        assert_eq!(records.bytes().unwrap(), bytes, "what is held never changes");
+                    }
+                }
+            });
+        }
+        for round in 0..150_i64 {
+            let end = log.end();
+            log.truncate_to(end - 1 - round * 7 % end.min(30)).unwrap();
+            for n in 0..10 {
+                put_in(&log, &batch(1 + n % 3), 10 + round as i32).unwrap();
+            }
+        }
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    let before = spans(&log, 0, log.end());
+    drop(log);
+    let (log, report) = rig.open_dirty();
+    assert_eq!((report.cut, spans(&log, 0, log.end())), (None, before));
+}
