@@ -128,6 +128,38 @@ async fn a_truncated_tail_does_not_come_back_beside_a_new_segment() {
 }
 
 #[tokio::test]
+async fn whatever_call_fails_while_a_snapshot_replaces_the_log_it_goes_on_behind_one_of_them() {
+    for crash in CRASHES {
+        for n in 0.. {
+            let disk = fresh_disk(n);
+            let mut life = Life::new(open(&disk).unwrap(), Model::default(), n);
+            life.append().await.unwrap();
+            let leaders = LogId { leader_id: LeaderId::new(7, NodeId::from(2)), index: 20 };
+            disk.fail_call(n, Trouble::Io, Repeat::Once);
+            let replaced = life.store.purge(leaders).await;
+            let reached = disk.fault_was_reached();
+
+            let disk = disk.crash(crash);
+            let context = format!("{crash:?}, call {n}, {replaced:?}");
+            let (mut store, _) = open(&disk).unwrap_or_else(|error| panic!("{context}: {error}"));
+            let state = store.get_log_state().await.unwrap();
+            if state.last_purged_log_id.is_none() {
+                assert!(replaced.is_err(), "{context}: acknowledged and lost");
+                assert_eq!(state.last_log_id.map(|last| last.index + 1), Some(life.model.end()), "{context}");
+            } else {
+                assert_eq!((state.last_purged_log_id, state.last_log_id), (Some(leaders), Some(leaders)), "{context}");
+                let next = Entry { log_id: LogId { index: 21, ..leaders }, payload: Payload::Blank };
+                store.blocking_append([next.clone()]).await.unwrap();
+                assert_eq!(store.try_get_log_entries(..).await.unwrap(), [next], "{context}");
+            }
+            if !reached {
+                break;
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn appends_and_votes_that_wait_together_share_one_sync_and_keep_their_order() {
     let disk = fresh_disk(1);
     let (_, machine) = open(&fresh_disk(1)).unwrap();

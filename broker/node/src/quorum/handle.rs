@@ -112,9 +112,10 @@ impl Quorum {
     async fn join(&self, me: NodeId, voters: BTreeMap<NodeId, QuorumNode>) -> Result<(), QuorumError> {
         let stopped = |fatal: &Fatal<NodeId>| cause_of(&self.fault, fatal);
         let is_alone = voters.len() == 1 && voters.contains_key(&me);
-        if !voters.is_empty() {
+        let is_new = !self.raft.is_initialized().await.map_err(|fatal| stopped(&fatal))?;
+        if is_new && !voters.is_empty() {
             match self.raft.initialize(voters).await {
-                // NotAllowed: there is a log already, and it knows better.
+                // NotAllowed: a leader was faster, and its log knows better.
                 Ok(()) | Err(RaftError::APIError(InitializeError::NotAllowed(_))) => {}
                 Err(RaftError::APIError(InitializeError::NotInMembers(error))) => {
                     return Err(QuorumError::NotAVoter { me, voters: error.membership.to_string() });
@@ -236,7 +237,8 @@ fn open(
     let wanted = next_index(machine.last().as_ref());
     let (start, end) = store.bounds();
     if wanted < start {
-        return Err(QuorumError::Gap { wanted, start });
+        // A snapshot that does not open explains it better.
+        return Err(machine.unreadable().unwrap_or(QuorumError::Gap { wanted, start }));
     }
     let committed = next_index(store.committed().as_ref());
     if committed > end.max(wanted) {

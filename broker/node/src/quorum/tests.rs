@@ -71,13 +71,17 @@ fn contents(image: &Image) -> Vec<u8> {
 #[tokio::test]
 async fn a_quorum_of_one_leads_at_once_and_again_after_a_restart_that_nobody_announced() {
     let folder = TempDir::new().unwrap();
-    let within = Duration::from_millis(100);
+    // Whoever waited for a timer would wait for hours.
+    let hours = |hours: u64| Duration::from_secs(3600 * hours);
+    let timers = Timers { heartbeat: hours(1), election_min: hours(5), election_max: hours(10) };
+    let patient = || QuorumConfig { timers, ..config(folder.path(), RealDisk::ephemeral()) };
+    let within = Duration::from_secs(60);
     let quorum = timeout(within, async {
-        let quorum = started(folder.path()).await;
+        let quorum = Quorum::start(patient()).await.expect("the quorum starts");
         leads(&quorum).await;
         quorum
     });
-    let quorum = quorum.await.expect("a fresh quorum leads within 100 ms");
+    let quorum = quorum.await.expect("a fresh quorum leads at once");
     let mut last = 0;
     for n in 0..1000 {
         let index = quorum.propose(topic(n)).await.unwrap();
@@ -89,11 +93,11 @@ async fn a_quorum_of_one_leads_at_once_and_again_after_a_restart_that_nobody_ann
     drop(quorum);
 
     let quorum = timeout(within, async {
-        let quorum = started(folder.path()).await;
+        let quorum = Quorum::start(patient()).await.expect("the quorum starts");
         leads(&quorum).await;
         quorum
     });
-    let quorum = quorum.await.expect("a restarted quorum leads within 100 ms");
+    let quorum = quorum.await.expect("a restarted quorum leads at once");
     assert_eq!(quorum.image().index(), last, "a leader that comes back in its term appends nothing");
     assert!(contents(&quorum.image()) == before, "the image is what it was");
     assert!(quorum.propose(topic(1000)).await.unwrap() > last);
@@ -159,6 +163,42 @@ async fn a_restart_goes_on_from_the_snapshot_when_the_entries_before_it_are_gone
 }
 
 #[tokio::test]
+async fn a_snapshot_that_does_not_open_is_told_when_the_log_cannot_do_without_it() {
+    let folder = TempDir::new().unwrap();
+    let quorum = started(folder.path()).await;
+    leads(&quorum).await;
+    quorum.propose(topic(0)).await.unwrap();
+    let covered = quorum.image().index();
+    let wait = Some(Duration::from_secs(10));
+    quorum.raft.trigger().snapshot().await.unwrap();
+    quorum
+        .raft
+        .wait(wait)
+        .metrics(|seen| seen.snapshot.is_some_and(|at| at.index == covered), "a snapshot")
+        .await
+        .unwrap();
+    let dir = folder.path().join(LOG_DIR);
+    let is_snapshot = |path: &std::path::PathBuf| path.extension().is_some_and(|extension| extension == "checkpoint");
+    let file = std::fs::read_dir(&dir).unwrap().map(|file| file.unwrap().path()).find(is_snapshot).unwrap();
+    let mut bytes = std::fs::read(&file).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    std::fs::write(&file, bytes).unwrap();
+    drop(quorum);
+
+    let quorum = started(folder.path()).await;
+    leads(&quorum).await;
+    assert_eq!(quorum.image().topic_count(), 1, "the log has everything");
+    quorum.raft.trigger().snapshot().await.unwrap();
+    quorum.raft.wait(wait).metrics(|seen| seen.snapshot.is_some(), "a snapshot").await.unwrap();
+    quorum.raft.trigger().purge_log(covered).await.unwrap();
+    quorum.raft.wait(wait).metrics(|seen| seen.purged.is_some(), "a purge").await.unwrap();
+    std::fs::write(&file, b"no snapshot").unwrap();
+    drop(quorum);
+    let refused = Quorum::start(config(folder.path(), RealDisk::ephemeral())).await.err().expect("entries are missing");
+    assert!(matches!(refused, QuorumError::Damaged { ref path, .. } if *path == file), "{refused}");
+}
+
+#[tokio::test]
 async fn a_directory_with_another_id_is_not_taken_for_the_voter_it_was() {
     let folder = TempDir::new().unwrap();
     started(folder.path()).await.shutdown().await.unwrap();
@@ -194,7 +234,7 @@ async fn a_committed_entry_of_a_newer_version_stops_the_quorum_with_its_cause() 
     let cause = quorum.fatal().await;
     assert!(matches!(cause, QuorumError::Apply { .. }), "{cause}");
     assert!(cause.to_string().contains("a newer Ballast wrote it"), "{cause}");
-    assert!(!*quorum.leads().borrow_and_update() || quorum.leads().changed().await.is_ok(), "it leads no more");
+    quorum.leads().wait_for(|leads| !*leads).await.expect("it leads no more");
     drop(quorum);
 
     let again = match Quorum::start(config(folder.path(), RealDisk::ephemeral())).await {

@@ -84,6 +84,11 @@ impl Machine {
         self.0.applied.lock().last
     }
 
+    /// Why the newest snapshot did not open at the start, if it did not.
+    pub(super) fn unreadable(&self) -> Option<QuorumError> {
+        self.0.snapshots.unreadable.clone()
+    }
+
     /// A listener: the whole image first, then every change.
     #[must_use]
     pub fn listen(&self) -> mpsc::UnboundedReceiver<Publication> {

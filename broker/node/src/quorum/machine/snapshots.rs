@@ -38,6 +38,8 @@ pub(super) struct Snapshots {
     dir: PathBuf,
     /// Held while files change.
     newest: Mutex<Option<SnapshotMeta>>,
+    /// Why the newest file did not open at the start, if it did not.
+    pub(super) unreadable: Option<QuorumError>,
 }
 
 impl Snapshots {
@@ -46,7 +48,7 @@ impl Snapshots {
         disk: Arc<dyn Disk>,
         dir: PathBuf,
     ) -> Result<(Snapshots, Option<(SnapshotMeta, Image)>), QuorumError> {
-        let mut found = None;
+        let (mut found, mut unreadable) = (None, None);
         for name in names(&*disk, &dir)?.into_iter().rev() {
             let path = dir.join(&name);
             match read(&*disk, &path).and_then(|taken| Ok((decode_snapshot(&taken.image)?, taken.meta))) {
@@ -55,11 +57,14 @@ impl Snapshots {
                     break;
                 }
                 Err(error @ QuorumError::Disk(_)) => return Err(error),
-                Err(error) => tracing::error!(%error, "a snapshot of the metadata is damaged; an older one is tried"),
+                Err(error) => {
+                    tracing::error!(%error, "a snapshot of the metadata does not open; an older one is tried");
+                    unreadable.get_or_insert(error);
+                }
             }
         }
         let newest = Mutex::new(found.as_ref().map(|(meta, _)| meta.clone()));
-        Ok((Snapshots { disk, dir, newest }, found))
+        Ok((Snapshots { disk, dir, newest, unreadable }, found))
     }
 
     /// Stores a snapshot, unless a newer one is there, and removes older ones. Blocks.
