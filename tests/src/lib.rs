@@ -1,11 +1,12 @@
 //! The whole system under test, and the doubles that it is tested with.
 //!
 //! Read next: `target` (which broker a test talks to), `raw` (a client that sends what it is told), `process` (a broker as
-//! a process of its own), `foreign` (programs of others), `disk` (a disk that loses, tears and fills up on order).
+//! a process of its own), `embedded` (one in this process), `foreign` (programs of others), `disk` (a disk that loses, tears and fills up on order).
 
 #![forbid(unsafe_code)]
 
 pub mod disk;
+pub mod embedded;
 pub mod foreign;
 pub mod process;
 pub mod raw;
