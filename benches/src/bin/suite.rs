@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use ballast_benches::broker::{Ballast, Kafka, Node, Software};
 use ballast_benches::client::{Client, Topic};
 use ballast_benches::limits::{self, Limit};
-use ballast_benches::load::{self, Fetch, Pace, Produce, Span, Target};
+use ballast_benches::load::{self, Cpu, Fetch, Pace, Produce, Span, Target};
 use ballast_benches::process::Footprint;
 use ballast_benches::runs::case::{Case, PRODUCE_WINDOW};
 use ballast_benches::runs::{partitions, side_by_side, startup};
@@ -119,6 +119,9 @@ struct SideArguments {
     /// Seconds that Kafka is driven before anything counts.
     #[arg(long, default_value_t = 60.0)]
     warm_seconds: f64,
+    /// The limit is measured before every so many pairs.
+    #[arg(long, default_value_t = 5)]
+    pairs_per_limit: usize,
     /// Only workloads whose name contains this.
     #[arg(long)]
     only: Option<String>,
@@ -208,7 +211,7 @@ fn run_limits(arguments: &LimitsArguments, root: &Path) -> Result<(), Failure> {
 
 fn run_load(suite: &Suite, arguments: &LoadArguments, root: &Path) -> Result<(), Failure> {
     let (_node, target) = match &arguments.bootstrap_server {
-        Some(bootstrap) => (None, Target { bootstrap: bootstrap.clone(), pid: arguments.pid }),
+        Some(bootstrap) => (None, Target { bootstrap: bootstrap.clone(), cpu: arguments.pid.map(Cpu::Process) }),
         None => {
             let software = if arguments.kafka { must_have(kafka()?)? } else { ours(suite)? };
             let node = Node::started(&software, root, &[])?;
@@ -250,7 +253,7 @@ fn run_load(suite: &Suite, arguments: &LoadArguments, root: &Path) -> Result<(),
         println!("{}", outcome.line());
         rustix::fs::sync();
     }
-    if let Some(pid) = target.pid {
+    if let Some(Cpu::Process(pid)) = target.cpu {
         println!("{:?}", Footprint::of(pid)?);
     }
     client.delete_topics(&[topic])
@@ -264,7 +267,7 @@ fn run_side_by_side(suite: &Suite, arguments: &SideArguments, root: &Path) -> Re
     }
     let plan = side_by_side::Plan {
         pairs: arguments.pairs,
-        pairs_per_limit: 5,
+        pairs_per_limit: arguments.pairs_per_limit.max(1),
         warm: Span { seconds: 1.0, bytes: 256 * MIB },
         window: Span { seconds: arguments.seconds, bytes: arguments.mib_max * MIB },
         peer_warm_seconds: arguments.warm_seconds,

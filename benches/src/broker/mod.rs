@@ -11,6 +11,7 @@ use std::fs::{self, File};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
@@ -20,7 +21,7 @@ pub use kafka::Kafka;
 
 use crate::client::Client;
 use crate::clock::{SECOND_NS, now_ns, rest, seconds_between};
-use crate::load::Target;
+use crate::load::{Cpu, Target};
 use crate::{Doing as _, Failure};
 
 /// How long a broker may take to accept connections, in seconds.
@@ -129,7 +130,7 @@ impl Node {
     /// # Errors
     /// It does not run.
     pub fn target(&self) -> Result<Target, Failure> {
-        Ok(Target { bootstrap: self.bootstrap(), pid: Some(self.pid()?) })
+        Ok(Target { bootstrap: self.bootstrap(), cpu: Some(Cpu::Process(self.pid()?)) })
     }
 
     /// Starts the process and returns at once.
@@ -209,10 +210,24 @@ fn pid_of(child: &Child) -> Pid {
     Pid::from_child(child)
 }
 
-/// A port that nobody listens on now.
+/// Ports for brokers: below those that the system gives to outgoing connections, or somebody's connection could take it
+/// before the broker does, a client's own attempt to connect among them.
+const PORTS: std::ops::Range<u16> = 20_000..32_000;
+
+/// A port that nobody listens on now, and that no node of this process was given before.
 fn free_port() -> Result<u16, Failure> {
-    let listener = TcpListener::bind("127.0.0.1:0").doing("cannot listen")?;
-    Ok(listener.local_addr().doing("a socket has an address")?.port())
+    static GIVEN: AtomicU16 = AtomicU16::new(0);
+    let count = PORTS.len() as u32;
+    // Suites that run side by side begin apart.
+    let first = std::process::id().wrapping_mul(97) % count;
+    for _ in 0..count {
+        let next = (first + u32::from(GIVEN.fetch_add(1, Ordering::Relaxed))) % count;
+        let port = PORTS.start + next as u16;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return Ok(port);
+        }
+    }
+    Err(Failure::new("no port is free"))
 }
 
 /// Runs a command to its end.

@@ -1,6 +1,5 @@
 //! The least broker: frame in, checksum, `pwrite` into reserved space, 40 bytes out.
 
-use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
@@ -11,14 +10,14 @@ use ballast_wire::batch::view::checksum_of;
 use bytes::Bytes;
 use rustix::fs::{FallocateFlags, fallocate};
 
-use super::{Ask, write_both};
-use crate::clock::now_ns;
-use crate::records;
-use crate::{Doing as _, Failure};
+use super::{SIZE_BYTES, answer_front, front};
+use crate::load::{Request, Work};
+use crate::{Doing as _, Failure, records};
 
 /// As large as an answer to Produce.
 const ANSWER_BYTES: usize = 40;
-const SIZE_BYTES: usize = 4;
+/// What stands before the batch in a request, as long as the header of a Produce.
+const FRONT_BYTES: usize = 80;
 /// What is read at once at most, in bytes, beside one whole frame.
 const READ_BYTES: usize = 64 << 10;
 /// Room is reserved in steps of this size, as the broker does.
@@ -48,10 +47,10 @@ pub(super) fn serve(mut stream: TcpStream, folder: &Path) -> Result<(), Failure>
                 buffer.resize(room.max(buffer.len()), 0);
                 break;
             }
-            let frame = &buffer[from..to];
-            let mut answer = [0; ANSWER_BYTES];
-            answer[..4].copy_from_slice(&checksum_of(frame).to_be_bytes());
-            file.append(frame)?;
+            let (front, records) = buffer[from..to].split_at(FRONT_BYTES - SIZE_BYTES);
+            let mut answer = answer_front::<ANSWER_BYTES>(front, 0);
+            answer[ANSWER_BYTES - 4..].copy_from_slice(&checksum_of(records).to_be_bytes());
+            file.append(records)?;
             match stream.write_all(&answer) {
                 Ok(()) => at = to,
                 Err(error) if matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe) => {
@@ -95,31 +94,25 @@ impl Appender<'_> {
     }
 }
 
-/// Keeps a window of frames in flight.
-pub(super) struct Client {
-    stream: TcpStream,
-    batch: Bytes,
-    window: usize,
-    sent_ns: VecDeque<u64>,
+/// Sends the same batch again and again.
+pub(super) struct Append {
+    request: Request,
 }
 
-impl Client {
-    pub(super) fn new(stream: TcpStream, batch_bytes: usize, window: usize) -> Client {
-        let batch = records::batch(batch_bytes, records::wall_ms()).bytes;
-        Client { stream, batch, window, sent_ns: VecDeque::new() }
+impl Append {
+    pub(super) fn new(batch_bytes: usize) -> Append {
+        let records = records::batch(batch_bytes, records::wall_ms()).bytes;
+        let front = front(FRONT_BYTES, records.len());
+        Append { request: Request { front, records, back: Bytes::new() } }
     }
 }
 
-impl Ask for Client {
-    fn turn(&mut self) -> Result<(u64, u64), Failure> {
-        while self.sent_ns.len() < self.window {
-            let size = (self.batch.len() as u32).to_be_bytes();
-            self.sent_ns.push_back(now_ns());
-            write_both(&mut self.stream, &size, &self.batch).doing("cannot send")?;
-        }
-        let mut answer = [0; ANSWER_BYTES];
-        self.stream.read_exact(&mut answer).doing("no answer")?;
-        let sent_ns = self.sent_ns.pop_front().expect("the window was filled above");
-        Ok((self.batch.len() as u64, now_ns() - sent_ns))
+impl Work for Append {
+    fn request(&mut self, _connection: usize) -> Request {
+        self.request.clone()
+    }
+
+    fn answer(&mut self, _connection: usize, _frame: &[u8]) -> Result<u64, Failure> {
+        Ok(self.request.records.len() as u64)
     }
 }

@@ -4,19 +4,20 @@
 //!   with 40 bytes. No protocol, no partitions, no locks.
 //! - `sendfile`: the least fetch. Reads a request of 60 bytes, answers with 64 bytes and a range of a warm file.
 //!
-//! Server and client are two threads that block, so that the kernel counts the server's CPU time apart.
+//! The client is the load generator itself, so that a broker and its limit are asked in the same way; what frames hold is
+//! padding. The server is a thread that blocks, so that the kernel counts its CPU time apart. The two are kept on different
+//! cores: on one core a small exchange costs a third, which is not what a broker and its client can count on.
 
 mod append;
+mod cores;
 mod sendfile;
 
-use std::io::Write as _;
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 
-use crate::clock::{SECOND_NS, now_ns, seconds_between, thread_cpu_ns};
-use crate::load::{Outcome, Span};
-use crate::process::{machine_busy_seconds, this_thread, thread_cpu_seconds};
+use crate::load::{self, Cpu, Outcome, Pace, Span, Target, Work};
+use crate::process::this_thread;
 use crate::{Doing as _, Failure};
 
 /// A limit to measure.
@@ -34,70 +35,65 @@ pub enum Limit {
     },
 }
 
-/// Measures a limit for `run`, after `warm`. `window` requests are in flight; the sendfile loop has one.
+/// Measures a limit on one connection for `run`, after `warm`. `window` requests are in flight; the sendfile loop has one.
 ///
 /// # Errors
 /// A file or socket fails.
 pub fn run(limit: Limit, folder: &Path, window: usize, warm: Span, run: Span) -> Result<Outcome, Failure> {
     let listener = TcpListener::bind("127.0.0.1:0").doing("cannot listen")?;
-    let address = listener.local_addr().doing("a socket has an address")?;
-    let (named, name) = mpsc::channel::<PathBuf>();
+    let bootstrap = listener.local_addr().doing("a socket has an address")?.to_string();
+    let (ready, is_ready) = mpsc::channel::<PathBuf>();
     std::thread::scope(|scope| {
-        let server = scope.spawn(move || -> Result<(), Failure> {
-            named.send(this_thread()?).doing("the client waits for it")?;
-            let (stream, _) = listener.accept().doing("cannot accept")?;
-            stream.set_nodelay(true).doing("a socket option")?;
-            match limit {
-                Limit::Append { .. } => append::serve(stream, folder),
-                Limit::Sendfile { chunk_bytes } => sendfile::serve(stream, folder, chunk_bytes),
-            }
-        });
-        let thread = name.recv().doing("the server did not start")?;
-        let stream = TcpStream::connect(address).doing("cannot connect")?;
-        stream.set_nodelay(true).doing("a socket option")?;
-        let mut client: Box<dyn Ask> = match limit {
-            Limit::Append { batch_bytes } => Box::new(append::Client::new(stream, batch_bytes, window)),
-            Limit::Sendfile { chunk_bytes } => Box::new(sendfile::Client::new(stream, chunk_bytes)?),
+        let server = scope.spawn(move || serve(limit, folder, &listener, &ready));
+        let Ok(thread) = is_ready.recv() else {
+            return server.join().map_err(|_| Failure::new("the server panicked"))?.map(|()| Outcome::new());
         };
-        let outcome = measure(client.as_mut(), &thread, warm, run);
+        let (mut work, window): (Box<dyn Work>, usize) = match limit {
+            Limit::Append { batch_bytes } => (Box::new(append::Append::new(batch_bytes)), window),
+            Limit::Sendfile { chunk_bytes } => (Box::new(sendfile::Read::new(chunk_bytes)), 1),
+        };
+        let target = Target { bootstrap, cpu: Some(Cpu::Thread(thread)) };
+        let pace = Pace { connections: 1, window, rate_per_second: None, warm, run };
+        let _apart = cores::pin(cores::CLIENT);
+        let outcome = load::run(&target, &pace, work.as_mut());
         // The server ends with its connection.
-        drop(client);
         server.join().map_err(|_| Failure::new("the server panicked"))??;
         outcome
     })
 }
 
-/// The client's side of a limit.
-trait Ask {
-    /// Takes one answer and sends one request. Gives the bytes that it moved and the latency in ns.
-    fn turn(&mut self) -> Result<(u64, u64), Failure>;
+fn serve(limit: Limit, folder: &Path, listener: &TcpListener, ready: &mpsc::Sender<PathBuf>) -> Result<(), Failure> {
+    let thread = this_thread()?;
+    let _apart = cores::pin(cores::SERVER);
+    let mut server: Box<dyn FnMut(TcpStream) -> Result<(), Failure>> = match limit {
+        Limit::Append { .. } => Box::new(|stream| append::serve(stream, folder)),
+        Limit::Sendfile { chunk_bytes } => {
+            let file = sendfile::warm_file(folder)?;
+            Box::new(move |stream| sendfile::serve(stream, &file, chunk_bytes))
+        }
+    };
+    ready.send(thread).doing("nobody waits for the server")?;
+    let (stream, _) = listener.accept().doing("cannot accept")?;
+    stream.set_nodelay(true).doing("a socket option")?;
+    server(stream)
 }
 
-fn measure(client: &mut dyn Ask, server: &Path, warm: Span, run: Span) -> Result<Outcome, Failure> {
-    turn_for(client, warm, &mut Outcome::new())?;
-    let mut outcome = Outcome::new();
-    let (server_before, busy_before) = (thread_cpu_seconds(server)?, machine_busy_seconds()?);
-    let (client_before, before) = (thread_cpu_ns(), now_ns());
-    turn_for(client, run, &mut outcome)?;
-    outcome.seconds = seconds_between(before, now_ns());
-    outcome.client_cpu_seconds = seconds_between(client_before, thread_cpu_ns());
-    outcome.server_cpu_seconds = Some(thread_cpu_seconds(server)? - server_before);
-    outcome.busy_seconds = machine_busy_seconds()? - busy_before;
-    Ok(outcome)
+/// The front of a request: size, four bytes that a protocol would use, the correlation id, padding.
+fn front(front_bytes: usize, more_bytes: usize) -> Vec<u8> {
+    let mut front = vec![0; front_bytes];
+    let size = (front_bytes + more_bytes - SIZE_BYTES) as u32;
+    front[..SIZE_BYTES].copy_from_slice(&size.to_be_bytes());
+    front
 }
 
-fn turn_for(client: &mut dyn Ask, span: Span, outcome: &mut Outcome) -> Result<(), Failure> {
-    let until = now_ns() + (span.seconds * SECOND_NS as f64) as u64;
-    while outcome.bytes < span.bytes && now_ns() < until {
-        let (bytes, latency_ns) = client.turn()?;
-        outcome.count(bytes, latency_ns);
-    }
-    Ok(())
-}
+/// Where the correlation id stands in a frame without its size.
+const CORRELATION: std::ops::Range<usize> = 4..8;
+const SIZE_BYTES: usize = 4;
 
-/// Writes all of two pieces with as few calls as the socket allows.
-fn write_both(stream: &mut TcpStream, first: &[u8], second: &[u8]) -> std::io::Result<()> {
-    let sent = stream.write_vectored(&[std::io::IoSlice::new(first), std::io::IoSlice::new(second)])?;
-    stream.write_all(&first[sent.min(first.len())..])?;
-    stream.write_all(&second[sent.saturating_sub(first.len())..])
+/// The front of an answer: size and correlation id, the rest padding.
+fn answer_front<const N: usize>(request: &[u8], more_bytes: usize) -> [u8; N] {
+    let mut front = [0; N];
+    front[..SIZE_BYTES].copy_from_slice(&((N + more_bytes - SIZE_BYTES) as u32).to_be_bytes());
+    front[SIZE_BYTES..2 * SIZE_BYTES].copy_from_slice(&request[CORRELATION]);
+    front
 }

@@ -9,9 +9,9 @@ use rustix::time::{
 };
 
 use super::connection::Connection;
-use super::{Outcome, Pace, Span, Target, Work};
+use super::{Cpu, Outcome, Pace, Span, Target, Work};
 use crate::clock::{SECOND_NS, now_ns, seconds_between, thread_cpu_ns};
-use crate::process::{cpu_seconds, machine_busy_seconds};
+use crate::process::machine_busy_seconds;
 use crate::{Doing as _, Failure};
 
 /// First size of a connection's buffer of answers; it grows to the largest answer.
@@ -63,7 +63,7 @@ struct Reading {
 
 impl Reading {
     fn take(target: &Target) -> Result<Reading, Failure> {
-        let server_cpu = target.pid.map(cpu_seconds).transpose()?;
+        let server_cpu = target.cpu.as_ref().map(Cpu::seconds).transpose()?;
         let busy = machine_busy_seconds()?;
         Ok(Reading { now_ns: now_ns(), client_cpu_ns: thread_cpu_ns(), server_cpu, busy })
     }

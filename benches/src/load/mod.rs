@@ -21,7 +21,10 @@ pub use fetch::Fetch;
 pub use outcome::Outcome;
 pub use produce::Produce;
 
+use std::path::PathBuf;
+
 use crate::Failure;
+use crate::process::{cpu_seconds, thread_cpu_seconds};
 
 /// A stretch of a run: ends with whichever comes first.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -52,8 +55,30 @@ pub struct Pace {
 pub struct Target {
     /// `HOST:PORT`.
     pub bootstrap: String,
-    /// Its process, if its CPU time shall be counted.
-    pub pid: Option<u32>,
+    /// Whose CPU time shall be counted, if any.
+    pub cpu: Option<Cpu>,
+}
+
+/// Who serves.
+#[derive(Debug, Clone)]
+pub enum Cpu {
+    /// A process of its own.
+    Process(u32),
+    /// A thread of this process, as [`crate::process::this_thread`] names it.
+    Thread(PathBuf),
+}
+
+impl Cpu {
+    /// CPU time that it has used, in seconds.
+    ///
+    /// # Errors
+    /// It has ended.
+    pub fn seconds(&self) -> Result<f64, Failure> {
+        match self {
+            Cpu::Process(pid) => cpu_seconds(*pid),
+            Cpu::Thread(thread) => thread_cpu_seconds(thread),
+        }
+    }
 }
 
 /// What is sent, and what an answer must look like.
