@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use ballast_core::fetch_session::FetchSessions;
 use ballast_core::settings::{BrokerSettings, Statics};
 use ballast_net::{Clock, Entropy};
-use ballast_wire::{BrokerId, LeaderEpoch, PartitionIndex, Uuid};
+use ballast_wire::{BrokerId, PartitionIndex, Uuid};
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use crate::api::code::{self, Code};
-use crate::api::fetch::Sessions;
 use crate::drive::controller::ControllerHandle;
 use crate::drive::metadata::Metadata;
 use crate::drive::partition::{LeaderHint, Partition};
@@ -34,7 +34,7 @@ pub(crate) struct Node {
     pub(crate) store: Arc<Store>,
     pub(crate) controller: ControllerHandle,
     pub(crate) producer_ids: ProducerIds,
-    pub(crate) fetch_sessions: Sessions,
+    pub(crate) fetch_sessions: Mutex<FetchSessions>,
     pub(crate) quorum: Arc<Quorum>,
     pub(crate) metrics: Metrics,
     pub(crate) budget: Arc<Budget>,
@@ -101,19 +101,6 @@ impl Node {
             Some((_, partition)) => {
                 Whereabouts::Elsewhere(LeaderHint { leader: partition.leader, leader_epoch: partition.leader_epoch })
             }
-        }
-    }
-
-    /// A partition that this broker leads, in the epoch that the request names (-1 for none).
-    pub(crate) fn led(&self, topic: &str, index: PartitionIndex, epoch: LeaderEpoch) -> Result<Arc<Partition>, Code> {
-        match self.find(TopicKey::Name(topic), index) {
-            Whereabouts::Here(partition) => match partition.check_leader(epoch) {
-                Ok(_) => Ok(partition),
-                Err(refused) => Err(code::of_refused(&refused)),
-            },
-            Whereabouts::Elsewhere(_) => Err(code::NOT_LEADER_OR_FOLLOWER),
-            Whereabouts::Broken => Err(code::KAFKA_STORAGE_ERROR),
-            Whereabouts::Unknown => Err(code::UNKNOWN_TOPIC_OR_PARTITION),
         }
     }
 

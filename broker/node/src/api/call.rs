@@ -8,12 +8,15 @@ use std::sync::Arc;
 
 use ballast_net::BoxFuture;
 use ballast_wire::frame::{ApiKey, Form, Writer, encode_response_header};
+use ballast_wire::{LeaderEpoch, PartitionIndex};
 use bytes::Bytes;
 use kafka_protocol::protocol::{Encodable, Request};
 
+use super::code::{self, Code};
+use crate::drive::partition::Partition;
 use crate::net::conn::Answer;
 use crate::net::limits::Charge;
-use crate::node::Node;
+use crate::node::{Node, TopicKey, Whereabouts};
 use crate::session::{Operation, Resource, Session};
 
 /// Largest body that is decoded into structs. Produce and Fetch, which are larger, are not.
@@ -33,6 +36,19 @@ impl Ctx {
     /// May the sender do this?
     pub(crate) fn may(&self, operation: Operation, resource: Resource<'_>) -> bool {
         self.node.authorizer.authorize(&self.session, operation, resource)
+    }
+
+    /// A partition that this broker leads, in the epoch that the request names (-1 for none).
+    pub(crate) fn led(&self, topic: &str, index: PartitionIndex, epoch: LeaderEpoch) -> Result<Arc<Partition>, Code> {
+        match self.node.find(TopicKey::Name(topic), index) {
+            Whereabouts::Here(partition) => match partition.check_leader(epoch) {
+                Ok(_) => Ok(partition),
+                Err(refused) => Err(code::of_refused(&refused)),
+            },
+            Whereabouts::Elsewhere(_) => Err(code::NOT_LEADER_OR_FOLLOWER),
+            Whereabouts::Broken => Err(code::KAFKA_STORAGE_ERROR),
+            Whereabouts::Unknown => Err(code::UNKNOWN_TOPIC_OR_PARTITION),
+        }
     }
 }
 

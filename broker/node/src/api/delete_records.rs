@@ -43,7 +43,7 @@ async fn topic_rows(ctx: &Ctx, topic: DeleteRecordsTopic) -> DeleteRecordsTopicR
 }
 
 async fn delete(ctx: &Ctx, topic: &str, index: i32, offset: i64) -> Result<i64, Code> {
-    let partition = ctx.node.led(topic, index, -1)?;
+    let partition = ctx.led(topic, index, -1)?;
     if !partition.log.config().cleanup.delete {
         return Err(code::POLICY_VIOLATION);
     }

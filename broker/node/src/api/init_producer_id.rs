@@ -30,7 +30,8 @@ pub(super) async fn handle(ctx: Ctx, request: InitProducerIdRequest) -> InitProd
     if ctx.version >= 3 && has_id != (request.producer_epoch >= 0) {
         return refused(code::INVALID_REQUEST);
     }
-    match ctx.node.producer_ids.next(&ctx.node).await {
+    let node = &ctx.node;
+    match node.producer_ids.next(&node.controller, node.id, node.broker_epoch()).await {
         Some(id) => InitProducerIdResponse::default().with_producer_id(ProducerId(id)).with_producer_epoch(0),
         // The controller did not give a block: the client asks again.
         None => refused(code::COORDINATOR_LOAD_IN_PROGRESS),

@@ -100,7 +100,7 @@ fn offset(ctx: &Ctx, asker: &Asker, topic: &str, asked: &ListOffsetsPartition) -
         return Err(code::UNSUPPORTED_VERSION);
     }
     let epoch = if ctx.version >= 4 { asked.current_leader_epoch } else { -1 };
-    let partition = ctx.node.led(topic, asked.partition_index, epoch)?;
+    let partition = ctx.led(topic, asked.partition_index, epoch)?;
     let is_guess = || asker.is_client && !partition.knows_the_end();
     if is_guess() && !matches!(asked.timestamp, EARLIEST | EARLIEST_LOCAL | LATEST_TIERED) {
         return Err(if ctx.version >= 5 { code::OFFSET_NOT_AVAILABLE } else { code::LEADER_NOT_AVAILABLE });

@@ -28,7 +28,7 @@ pub(super) fn handle(ctx: Ctx, request: OffsetForLeaderEpochRequest) -> Ready<Of
 }
 
 fn end(ctx: &Ctx, topic: &str, asked: &OffsetForLeaderPartition) -> Result<(i32, i64), Code> {
-    let partition = ctx.node.led(topic, asked.partition, asked.current_leader_epoch)?;
+    let partition = ctx.led(topic, asked.partition, asked.current_leader_epoch)?;
     let end = partition.log.epoch_end_offset(asked.leader_epoch);
     Ok((end.epoch, end.end_offset))
 }

@@ -18,7 +18,7 @@ use ballast_net::BoxFuture;
 use ballast_wire::batch::BatchView;
 use ballast_wire::frame::{ApiKey, Pieces};
 use ballast_wire::produce::{self, ProduceRequest, ProduceResponse, ProducedPartition, ProducedTopic};
-use ballast_wire::shared::{CurrentLeader, NodeEndpoint};
+use ballast_wire::shared::CurrentLeader;
 use ballast_wire::{PartitionIndex, Uuid};
 use bytes::Bytes;
 use tokio::time::timeout;
@@ -314,25 +314,9 @@ fn answer(ctx: &Ctx, correlation_id: i32, topics: Vec<Topic>) -> Answer {
         }
         produced.push(ProducedTopic { name: Cow::Owned(topic.name), id: topic.id, partitions });
     }
-    let node_endpoints = endpoints(ctx, &leaders);
+    let node_endpoints = view::endpoints(ctx, &leaders);
     let response = ProduceResponse { topics: produced, throttle_time_ms: 0, node_endpoints };
     let mut frame = Pieces::response_frame(ApiKey::PRODUCE, ctx.version, correlation_id);
     response.encode(ctx.version, &mut frame);
     Answer::Send(frame.finish_frame())
-}
-
-/// Where hinted leaders listen, on the listener that the request came in on.
-pub(super) fn endpoints(ctx: &Ctx, leaders: &BTreeSet<i32>) -> Vec<NodeEndpoint<'static>> {
-    let image = ctx.node.metadata.image();
-    let endpoint = |id: &i32| {
-        let broker = image.broker(*id)?;
-        let endpoint = broker.endpoint(&ctx.session.listener)?;
-        Some(NodeEndpoint {
-            node_id: *id,
-            host: Cow::Owned(endpoint.host.clone()),
-            port: i32::from(endpoint.port),
-            rack: broker.rack.clone().map(Cow::Owned),
-        })
-    };
-    leaders.iter().filter_map(endpoint).collect()
 }

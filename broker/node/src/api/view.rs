@@ -1,6 +1,10 @@
 //! What Metadata, DescribeTopicPartitions and DescribeCluster tell about brokers and partitions, as seen from one listener.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
 use ballast_core::image::{Broker, Image, Partition};
+use ballast_wire::shared::NodeEndpoint;
 use ballast_wire::{BrokerId, NO_LEADER, Uuid};
 use kafka_protocol::messages::TopicName;
 use kafka_protocol::protocol::StrBytes;
@@ -115,6 +119,22 @@ pub(crate) fn partition_view(image: &Image, partition: &Partition, listener: &st
 /// Is it alive, and does it have this listener?
 pub(crate) fn is_reachable(broker: &Broker, listener: &str) -> bool {
     !broker.fenced && broker.endpoint(listener).is_some()
+}
+
+/// Where hinted leaders listen, on the listener that the request came in on.
+pub(crate) fn endpoints(ctx: &Ctx, leaders: &BTreeSet<i32>) -> Vec<NodeEndpoint<'static>> {
+    let image = ctx.node.metadata.image();
+    let endpoint = |id: &i32| {
+        let broker = image.broker(*id)?;
+        let endpoint = broker.endpoint(&ctx.session.listener)?;
+        Some(NodeEndpoint {
+            node_id: *id,
+            host: Cow::Owned(endpoint.host.clone()),
+            port: i32::from(endpoint.port),
+            rack: broker.rack.clone().map(Cow::Owned),
+        })
+    };
+    leaders.iter().filter_map(endpoint).collect()
 }
 
 #[cfg(test)]

@@ -8,11 +8,13 @@ use std::time::Duration;
 
 use ballast_core::controller::{Config as ControllerConfig, Controller};
 use ballast_core::endpoint::{Endpoint, SecurityProtocol};
+use ballast_core::fetch_session::FetchSessions;
 use ballast_core::image::{Broker as Registration, FeatureRange};
 use ballast_core::registration::{Config as MembershipConfig, Registration as Membership};
 use ballast_core::settings::{BrokerSettings, Layers, SettingError, Statics};
 use ballast_net::{Connection, Listener};
 use ballast_wire::{BrokerId, Uuid};
+use parking_lot::Mutex;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -257,7 +259,7 @@ async fn run(
         store: Arc::clone(&base.store),
         controller: handle,
         producer_ids: ProducerIds::default(),
-        fetch_sessions: crate::api::fetch::Sessions::new(base.settings.replication.fetch_session_slots),
+        fetch_sessions: Mutex::new(FetchSessions::new(base.settings.replication.fetch_session_slots)),
         quorum: base.quorum,
         metrics: Metrics::new(),
         budget: Budget::new(usize::try_from(memory).unwrap_or(usize::MAX)),

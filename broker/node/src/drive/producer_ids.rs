@@ -6,10 +6,10 @@
 use std::ops::Range;
 
 use ballast_core::controller::{Request, Response};
-use ballast_wire::ProducerId;
+use ballast_wire::{BrokerId, ProducerId};
 use tokio::sync::Mutex;
 
-use crate::node::Node;
+use super::controller::ControllerHandle;
 
 /// The rest of the present block.
 #[derive(Default)]
@@ -18,12 +18,12 @@ pub(crate) struct ProducerIds {
 }
 
 impl ProducerIds {
-    /// A fresh id; `None` when the block is used up and the controller gives no other.
-    pub(crate) async fn next(&self, node: &Node) -> Option<ProducerId> {
+    /// A fresh id for a producer of broker `me`, registered under `epoch`; `None` when the block is used up and the controller gives no other.
+    pub(crate) async fn next(&self, controller: &ControllerHandle, me: BrokerId, epoch: i64) -> Option<ProducerId> {
         let mut block = self.block.lock().await;
         if block.is_empty() {
-            let request = Request::AllocateProducerIds { broker: node.id, broker_epoch: node.broker_epoch() };
-            let Response::AllocateProducerIds(Ok(ids)) = node.controller.ask(request).await.response else {
+            let request = Request::AllocateProducerIds { broker: me, broker_epoch: epoch };
+            let Response::AllocateProducerIds(Ok(ids)) = controller.ask(request).await.response else {
                 return None;
             };
             *block = ids.first..ids.first + i64::from(ids.len);

@@ -24,11 +24,10 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 use self::read::{Pass, Reader, Row, Wanted, pass};
-pub(crate) use self::session::Sessions;
 use self::session::{Opened, Plan};
 use super::call::{Call, Ctx};
 use super::code;
-use super::produce::endpoints;
+use super::view::endpoints;
 use crate::drive::partition::FetchGuard;
 use crate::net::conn::Answer;
 use crate::node::{TopicKey, Whereabouts};

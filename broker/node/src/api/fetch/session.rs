@@ -3,13 +3,11 @@
 use std::sync::Arc;
 
 use ballast_core::fetch_session::{
-    CLOSE_EPOCH, Facts, Fetch, FetchSessions, Finished, PartitionKey, Request, SessionError, TopicKey,
-    Wanted as SessionWanted,
+    CLOSE_EPOCH, Facts, Fetch, Finished, PartitionKey, Request, SessionError, TopicKey, Wanted as SessionWanted,
 };
 use ballast_net::random_u64;
 use ballast_wire::Uuid;
 use ballast_wire::fetch::{FetchPartition, FetchRequest};
-use parking_lot::Mutex;
 
 use super::IDS_FROM;
 use super::read::{Row, Wanted};
@@ -19,18 +17,6 @@ use crate::session::{Operation, Resource};
 
 /// Before this version there are no sessions.
 const SESSIONS_FROM: i16 = 7;
-
-/// The sessions of a broker.
-pub(crate) struct Sessions {
-    sessions: Mutex<FetchSessions>,
-}
-
-impl Sessions {
-    /// At most `slots` sessions at a time.
-    pub(crate) fn new(slots: usize) -> Sessions {
-        Sessions { sessions: Mutex::new(FetchSessions::new(slots)) }
-    }
-}
 
 /// A fetch whose reading may begin.
 pub(super) struct Plan {
@@ -69,7 +55,7 @@ pub(super) fn open(ctx: &Ctx, request: &FetchRequest<'_>, is_replica: bool) -> O
         wanted: wanted.collect(),
         forgotten: forgotten.collect(),
     };
-    let begun = ctx.node.fetch_sessions.sessions.lock().begin(ctx.node.ticks.now(), session);
+    let begun = ctx.node.fetch_sessions.lock().begin(ctx.node.ticks.now(), session);
     match begun {
         Ok(fetch) => {
             let wanted = fetch.wanted().iter().map(|(key, wanted)| to_read(ctx, key, wanted, is_replica)).collect();
@@ -85,7 +71,7 @@ pub(super) fn close(ctx: &Ctx, plan: Plan, rows: Vec<Row>) -> Result<(i32, Vec<(
     let keys: Vec<PartitionKey> = fetch.wanted().iter().map(|(key, _)| key.clone()).collect();
     let rows = keys.into_iter().zip(wanted.into_iter().zip(rows)).collect();
     let random = random_u64(&*ctx.node.entropy) as u32;
-    let mut sessions = ctx.node.fetch_sessions.sessions.lock();
+    let mut sessions = ctx.node.fetch_sessions.lock();
     let finished = sessions.finish(ctx.node.ticks.now(), fetch, rows, |(_, row)| facts(row), random);
     let Finished { session_id, rows } = finished.map_err(|error| code_of(&error))?;
     Ok((session_id, rows.into_iter().map(|(_, row)| row).collect()))
