@@ -105,7 +105,7 @@ pub(crate) enum Front {
     Rewritten(Box<HeaderBytes>),
 }
 
-/// Why a round failed: what the waiters are told, and whether the file may have been touched.
+/// Why a round failed.
 pub(crate) enum WriteError {
     Disk(DiskError),
     Read(ReadError),

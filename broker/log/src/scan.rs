@@ -2,6 +2,7 @@
 //!
 //! Holds: no length that the file claims sizes memory; a batch larger than the window is summed up piece by piece.
 
+use ballast_wire::batch::view::checksum_of;
 use ballast_wire::batch::{BatchError, HEADER_BYTES};
 
 use crate::disk::DiskFile;
@@ -80,12 +81,11 @@ impl<'a> Scanner<'a> {
 
     /// CRC-32C of the batch at `position`.
     pub(crate) fn checksum(&mut self, position: u64, header: &Header) -> Result<u32, DiskError> {
+        if self.fits(header.size) {
+            return Ok(checksum_of(self.bytes(position, header.size as usize)?));
+        }
         let mut digest = crc_fast::Digest::new(crc_fast::CrcAlgorithm::Crc32Iscsi);
         let (mut from, end) = (position + CHECKED_FROM, position + header.size);
-        if header.size <= self.window.len() as u64 {
-            let batch = self.bytes(position, header.size as usize)?;
-            return Ok(ballast_wire::batch::view::checksum_of(batch));
-        }
         while from < end {
             let piece = (end - from).min(self.window.len() as u64) as usize;
             digest.update(self.bytes(from, piece)?);
