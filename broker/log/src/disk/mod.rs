@@ -30,6 +30,7 @@ mod real_file;
 mod scarce;
 #[cfg(test)]
 mod tests;
+mod together;
 
 use std::fmt::Debug;
 use std::io::{self, IoSlice};
@@ -129,6 +130,15 @@ pub trait Disk: Send + Sync + Debug {
 
     /// How much room there is where `path` lies.
     fn space(&self, path: &Path) -> io::Result<Space>;
+
+    /// Runs `work`, which makes many small files and folders, and syncs them together instead of one by one where the disk
+    /// can: once this has returned `Ok`, everything that `work` synced on this thread on the file system of `path`
+    /// survives a crash. Before that, none of it need.
+    fn together(&self, path: &Path, work: &mut dyn FnMut()) -> io::Result<()> {
+        let _ = path;
+        work();
+        Ok(())
+    }
 
     /// Runs `job` on a thread of the disk, in no promised order. A simulated disk may run it before this returns:
     /// hold no lock that the job takes.

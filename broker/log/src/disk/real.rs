@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::pool::Pool;
 use super::real_file::{Abilities, RealFile};
-use super::{DirEntry, Disk, DiskFile, FileKind, Job, OpenMode, Space, portable};
+use super::{DirEntry, Disk, DiskFile, FileKind, Job, OpenMode, Space, portable, together};
 
 /// How a [`RealDisk`] behaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,7 +77,17 @@ impl Disk for RealDisk {
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        if self.abilities.durable { File::open(path)?.sync_all() } else { Ok(()) }
+        if self.abilities.durable && !together::are_put_off() { File::open(path)?.sync_all() } else { Ok(()) }
+    }
+
+    fn together(&self, path: &Path, work: &mut dyn FnMut()) -> io::Result<()> {
+        if !self.abilities.durable {
+            work();
+            return Ok(());
+        }
+        let folder = File::open(path)?;
+        together::put_off(work);
+        Ok(rustix::fs::syncfs(&folder)?)
     }
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>> {

@@ -365,6 +365,10 @@ impl DiskFile for RealFile {
             return Err(io::Error::other(format!("an earlier sync of {} failed", self.path.display())));
         }
         let Some(open) = state.open.clone().filter(|_| state.unsynced) else { return Ok(()) };
+        if super::together::are_put_off() {
+            // It stays marked: whoever syncs it later does so for itself.
+            return Ok(());
+        }
         state.unsynced = false;
         drop(state);
         if !self.abilities.durable {

@@ -13,6 +13,7 @@ use ballast_net::BoxFuture;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
+use super::controller::Answered;
 use crate::node::Node;
 
 /// Kafka's code for a cluster id that is not ours to join, used when the controller's answer has no code of its own.
@@ -36,11 +37,16 @@ pub(crate) struct Identity {
     pub(crate) cluster_id: String,
 }
 
+/// What an answer of the controller means, and the index of the metadata that it rests on.
+type Told = (Input, u64);
+
 struct Driver {
     machine: Membership,
     node: Arc<Node>,
     identity: Identity,
-    asked: Option<BoxFuture<'static, Input>>,
+    asked: Option<BoxFuture<'static, Told>>,
+    /// Index of the metadata that the last answer rests on.
+    index: u64,
     ended: Option<Ended>,
 }
 
@@ -51,7 +57,7 @@ pub(crate) async fn run(
     identity: Identity,
     mut stop: watch::Receiver<bool>,
 ) -> Ended {
-    let mut driver = Driver { machine, node, identity, asked: None, ended: None };
+    let mut driver = Driver { machine, node, identity, asked: None, index: 0, ended: None };
     let mut applied = driver.node.metadata.watch();
     applied.mark_changed();
     driver.step(Input::Start);
@@ -75,7 +81,7 @@ pub(crate) async fn run(
         };
         let input = tokio::select! {
             biased;
-            answered = asked => { driver.asked = None; answered }
+            (answered, index) = asked => { driver.asked = None; driver.index = index; answered }
             _ = stop.wait_for(|stop| *stop), if !stopping => { stopping = true; Input::Shutdown }
             Ok(()) = applied.changed() => Input::MetadataApplied { index: *applied.borrow_and_update() },
             () = timer => Input::Timer,
@@ -102,8 +108,13 @@ impl Driver {
                 self.heartbeat(BrokerHeartbeat { id, epoch, metadata_index, want_fence, want_shutdown, offline_dirs });
             }
             Effect::Unfenced => {
-                self.node.ready.send_replace(true);
                 tracing::info!(broker = self.node.id, epoch = self.node.broker_epoch(), "unfenced");
+                let (node, index) = (Arc::clone(&self.node), self.index);
+                // Ready means that it leads what it was given. Signs of life do not wait for that.
+                tokio::spawn(async move {
+                    node.metadata.wait_for(index).await;
+                    node.ready.send_replace(true);
+                });
             }
             Effect::Fenced => {
                 self.node.ready.send_replace(false);
@@ -126,9 +137,10 @@ impl Driver {
             previous_epoch,
             in_process: true,
         });
-        let node = Arc::clone(&self.node);
+        let controller = self.node.controller.clone();
         self.asked = Some(Box::pin(async move {
-            match ask(&node, request).await {
+            let Answered { response, index } = controller.ask(request).await;
+            let input = match response {
                 Response::RegisterBroker(Ok(epoch)) => Input::Registered { epoch },
                 Response::RegisterBroker(Err(error)) => {
                     tracing::warn!(%error, "the registration was refused");
@@ -139,14 +151,16 @@ impl Driver {
                     tracing::error!(?other, "a registration got another request's answer");
                     Input::Refused { code: UNKNOWN }
                 }
-            }
+            };
+            (input, index)
         }));
     }
 
     fn heartbeat(&mut self, heartbeat: BrokerHeartbeat) {
-        let node = Arc::clone(&self.node);
+        let controller = self.node.controller.clone();
         self.asked = Some(Box::pin(async move {
-            match ask(&node, Request::BrokerHeartbeat(heartbeat)).await {
+            let Answered { response, index } = controller.ask(Request::BrokerHeartbeat(heartbeat)).await;
+            let input = match response {
                 Response::BrokerHeartbeat(Ok(reply)) => Input::HeartbeatAnswered {
                     is_caught_up: reply.is_caught_up,
                     is_fenced: reply.is_fenced,
@@ -154,15 +168,8 @@ impl Driver {
                 },
                 Response::BrokerHeartbeat(Err(error)) => Input::Refused { code: error.code() },
                 _ => Input::Unreachable,
-            }
+            };
+            (input, index)
         }));
     }
-}
-
-/// Asks the controller, and waits until this broker has taken in what the answer rests on: once it is unfenced, it leads
-/// what it was given.
-async fn ask(node: &Node, request: Request) -> Response {
-    let answered = node.controller.ask(request).await;
-    node.metadata.wait_for(answered.index).await;
-    answered.response
 }

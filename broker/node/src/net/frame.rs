@@ -105,6 +105,11 @@ impl FrameReader {
         }
     }
 
+    /// Is a whole frame here already, so that taking it waits for nobody?
+    pub(crate) fn has_frame(&self) -> bool {
+        self.needed().is_ok_and(|need| need > LENGTH_BYTES && self.buffer.len() >= need)
+    }
+
     /// Bytes that the buffer needs before a frame, or the length of one, can be taken.
     fn needed(&self) -> Result<usize, FrameError> {
         let Some(length) = self.buffer.first_chunk::<LENGTH_BYTES>() else { return Ok(LENGTH_BYTES) };

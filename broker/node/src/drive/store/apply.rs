@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use ballast_core::image::{ConfigResource, Delta, Image, ResourceKind, Topic};
 use ballast_core::replica::{Input, LeaderConfig, LeaderState};
@@ -9,8 +10,11 @@ use ballast_core::settings::TopicSettings;
 use ballast_log::dirs::{CheckpointKind, DirState, PartitionDir};
 use ballast_wire::{NO_LEADER, PartitionIndex, Uuid};
 
-use super::{Store, dir};
+use super::{Dir, Store, dir};
 use crate::drive::partition::{LeaderHint, Partition};
+
+/// From so many partitions on, one sync of the file system is cheaper than one for each of their files.
+const SYNC_TOGETHER_FROM: usize = 16;
 
 impl Store {
     /// Carries out a delta. Blocks.
@@ -25,9 +29,7 @@ impl Store {
             changed.extend(self.hosted.all().iter().map(|partition| (partition.topic_id, partition.index)));
         }
         let configs = self.topics_with_new_configs(image, &delta.configs_changed);
-        for (topic, index) in changed {
-            self.apply_partition(image, topic, index);
-        }
+        self.apply_partitions(image, &changed);
         for topic in configs {
             self.apply_configs(image, &topic);
         }
@@ -41,15 +43,32 @@ impl Store {
         *self.image.lock() = Arc::clone(image);
         let mut all = self.missing(image);
         all.extend(self.hosted.all().iter().map(|partition| (partition.topic_id, partition.index)));
-        for (topic, index) in all {
-            self.apply_partition(image, topic, index);
-        }
+        self.apply_partitions(image, &all);
         self.tell_eligible(image);
     }
 
     /// The image that partitions are opened with.
     pub(crate) fn set_image(&self, image: &Arc<Image>) {
         *self.image.lock() = Arc::clone(image);
+    }
+
+    /// Few partitions are synced one by one, many together.
+    fn apply_partitions(&self, image: &Image, partitions: &BTreeSet<(Uuid, PartitionIndex)>) {
+        let mut apply = || {
+            for (topic, index) in partitions {
+                self.apply_partition(image, *topic, *index);
+            }
+        };
+        if partitions.len() < SYNC_TOGETHER_FROM { apply() } else { self.together(&self.dirs, &mut apply) }
+    }
+
+    /// Runs `work` with the syncs of all log directories, which may lie on several file systems, done together.
+    fn together(&self, dirs: &[Arc<Dir>], work: &mut dyn FnMut()) {
+        let Some((dir, others)) = dirs.split_first() else { return work() };
+        let synced = self.disk().together(&dir.path, &mut || self.together(others, work));
+        if let Err(error) = synced {
+            self.dir_failed(dir, &format!("cannot sync its file system: {error}"));
+        }
     }
 
     pub(super) fn apply_partition(&self, image: &Image, topic: Uuid, index: PartitionIndex) {
@@ -126,6 +145,9 @@ impl Store {
     /// Takes a partition out of service; its folder is renamed now and unlinked later.
     fn delete_partition(&self, partition: &Arc<Partition>, delay_ms: i64) {
         self.hosted.remove(partition.topic_id, partition.index);
+        if let Some(dir) = self.dir(partition.directory) {
+            dir.partitions.fetch_sub(1, Ordering::Relaxed);
+        }
         partition.take_offline();
         let plain = PartitionDir::new(&partition.topic, partition.index);
         let folder = partition.log.dir();
@@ -136,9 +158,8 @@ impl Store {
                 tracing::error!(folder = %folder.display(), %error, "a deleted partition cannot be renamed");
             }
         }
-        if let Err(error) = partition.log.close() {
-            tracing::debug!(folder = %folder.display(), %error, "closing a deleted partition");
-        }
+        // Nothing of it needs to reach the disk any more.
+        partition.log.abandon();
     }
 
     fn topics_with_new_configs(&self, image: &Image, changed: &BTreeSet<ConfigResource>) -> BTreeSet<Arc<str>> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use ballast_log::dirs::{CheckpointKind, CleanShutdown, DirError, LogDir};
 use ballast_wire::{Offset, PartitionIndex, Uuid};
@@ -18,6 +18,8 @@ pub(crate) struct Dir {
     /// Gone once the directory is closed.
     log_dir: Mutex<Option<LogDir>>,
     offline: AtomicBool,
+    /// How many partitions live in it.
+    pub(super) partitions: AtomicUsize,
     /// Is there less room than the reserve? Then clients may not add to it.
     pub(crate) low_on_space: AtomicBool,
 }
@@ -32,6 +34,7 @@ impl Dir {
             path: log_dir.path().to_owned(),
             log_dir: Mutex::new(Some(log_dir)),
             offline: AtomicBool::new(false),
+            partitions: AtomicUsize::new(0),
             low_on_space: AtomicBool::new(false),
         }
     }

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use ballast_core::image::{Image, Topic};
 use ballast_log::dirs::{
@@ -151,11 +151,21 @@ impl Store {
             }
             DirState::Future(_) | DirState::Stray(_) => return Ok(None),
         }
-        let id = read_partition_metadata(&*self.config.disk, &path)?;
+        let id = match read_partition_metadata(&*self.config.disk, &path) {
+            // A crash may leave it empty while its partition is being made.
+            Err(error @ DirError::Malformed { .. }) => {
+                tracing::warn!("{error}");
+                None
+            }
+            id => id?,
+        };
         let topic = image.topic(&folder.topic).filter(|topic| id.is_none_or(|id| id == topic.id));
         let partition = topic.and_then(|topic| topic.partition(folder.partition));
-        if partition.is_some_and(|partition| partition.replicas.contains(&self.config.me)) {
-            return Ok(topic.cloned());
+        if let Some(topic) = topic.filter(|_| partition.is_some_and(|p| p.replicas.contains(&self.config.me))) {
+            if id.is_none() {
+                write_partition_metadata(&*self.config.disk, &path, topic.id)?;
+            }
+            return Ok(Some(Arc::clone(topic)));
         }
         let stray = folder.with(DirState::Stray(self.random_id())).to_string();
         tracing::warn!(folder = %path.display(), renamed_to = %stray, "a partition that the metadata does not give to this broker");
@@ -225,12 +235,12 @@ impl Store {
     fn host(&self, dir: &Dir, topic: &Topic, index: PartitionIndex, log: Log, high: i64) {
         let place = Place { topic: Arc::clone(&topic.name), topic_id: topic.id, index, directory: dir.id };
         self.hosted.insert(Arc::new(Partition::new(place, log, Arc::clone(&self.config.disk), high)));
+        dir.partitions.fetch_add(1, Ordering::Relaxed);
     }
 
     /// The directory for a new partition: the one with the fewest, as Apache Kafka chooses.
     pub(super) fn least_used_dir(&self) -> Option<Arc<Dir>> {
-        let all = self.hosted.all();
-        let used = |dir: &&Arc<Dir>| all.iter().filter(|partition| partition.directory == dir.id).count();
+        let used = |dir: &&Arc<Dir>| dir.partitions.load(Ordering::Relaxed);
         self.dirs.iter().filter(|dir| !dir.is_offline()).min_by_key(used).cloned()
     }
 
