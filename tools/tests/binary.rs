@@ -25,7 +25,7 @@ fn every_command_shows_what_it_takes() {
 fn what_it_does_not_understand_ends_with_status_2_and_what_fails_with_1_on_one_line() {
     assert_eq!(ballast(&["serve", "--set", "nonsense"]).0, Some(2));
     assert_eq!(ballast(&["no-such-command"]).0, Some(2));
-    let (status, text) = ballast(&["topic", "list", "--bootstrap-server", "127.0.0.1:1"]);
+    let (status, text) = ballast(&["log", "verify", "no/such/folder"]);
     assert!(status == Some(1) && text.starts_with("ballast: ") && text.lines().count() == 1, "{text}");
 }
 
