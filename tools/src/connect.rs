@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use ballast_client::{ClientConfig, Cluster, World, parse_properties};
 use clap::Args;
@@ -9,6 +10,8 @@ use clap::Args;
 use crate::error::Failure;
 
 const BOOTSTRAP_DEFAULT: &str = "localhost:9092";
+/// How long a call may take where `default.api.timeout.ms` does not say.
+const API_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Options of every client command.
 #[derive(Args, Debug)]
@@ -36,6 +39,8 @@ impl ConnectArgs {
     pub(crate) fn cluster(&self) -> Result<Cluster, Failure> {
         let mut config = ClientConfig::new(BOOTSTRAP_DEFAULT)?;
         config.connection.client_id = "ballast-cli".to_owned();
+        // Somebody sits in front of it: Kafka's minute is too long to learn that no broker is there.
+        config.api_timeout = API_TIMEOUT;
         config.apply(&self.properties()?)?;
         if let Some(list) = &self.bootstrap_server {
             config.bootstrap_servers = ClientConfig::new(list).map_err(usage)?.bootstrap_servers;
