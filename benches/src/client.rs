@@ -141,7 +141,27 @@ impl Client {
             if now_ns() > until {
                 return Err(Failure::new(format!("{led} of {wanted} partitions have a leader after {seconds_max} s")));
             }
-            rest(if wanted > 1_000 { 0.02 } else { ASK_AGAIN_SECONDS });
+            rest(ask_again_seconds(topics));
+        }
+    }
+
+    /// Waits until every partition of the topics is led and says where it ends: a controller names a leader a moment before
+    /// the leader knows. Gives the end offsets.
+    ///
+    /// # Errors
+    /// Some do not after `seconds_max`.
+    pub fn await_serving(&mut self, topics: &[Topic], seconds_max: u64) -> Result<Vec<i64>, Failure> {
+        self.await_leaders(topics, seconds_max)?;
+        let until = now_ns() + seconds_max * SECOND_NS;
+        loop {
+            let ends: Result<Vec<i64>, i16> = self.end_offsets(topics)?.into_iter().collect();
+            match ends {
+                Ok(ends) => return Ok(ends),
+                Err(code) if now_ns() > until => {
+                    return Err(Failure::new(format!("a partition does not say where it ends: error {code}")));
+                }
+                Err(_) => rest(ask_again_seconds(topics)),
+            }
         }
     }
 
@@ -240,6 +260,11 @@ impl Client {
         self.stream.read_exact(&mut frame).doing("half an answer")?;
         Ok(frame)
     }
+}
+
+/// Asking about thousands of partitions is work for the broker as well.
+fn ask_again_seconds(topics: &[Topic]) -> f64 {
+    if topics.len() > 100 { 0.02 } else { ASK_AGAIN_SECONDS }
 }
 
 fn read<'a, T>(

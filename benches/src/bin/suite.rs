@@ -125,9 +125,12 @@ struct SideArguments {
     /// Only workloads whose name contains this.
     #[arg(long)]
     only: Option<String>,
-    /// Without Apache Kafka.
+    /// Without a peer.
     #[arg(long)]
     alone: bool,
+    /// Another build of Ballast as the peer, instead of Apache Kafka.
+    #[arg(long, value_name = "PROGRAM")]
+    against: Option<PathBuf>,
     /// Writes every window to this file.
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
@@ -222,7 +225,7 @@ fn run_load(suite: &Suite, arguments: &LoadArguments, root: &Path) -> Result<(),
     let topic = Topic::unique("load", arguments.partitions);
     let mut client = Client::connect(&target.bootstrap)?;
     client.create_topics(std::slice::from_ref(&topic), &configs(&arguments.config)?)?;
-    client.await_leaders(std::slice::from_ref(&topic), 60)?;
+    client.await_serving(std::slice::from_ref(&topic), 60)?;
     let run = Span { seconds: arguments.seconds, bytes: arguments.mib_max * MIB };
     let pace = Pace {
         connections: arguments.connections,
@@ -272,7 +275,11 @@ fn run_side_by_side(suite: &Suite, arguments: &SideArguments, root: &Path) -> Re
         window: Span { seconds: arguments.seconds, bytes: arguments.mib_max * MIB },
         peer_warm_seconds: arguments.warm_seconds,
     };
-    let peer = if arguments.alone { None } else { kafka()? };
+    let peer = match &arguments.against {
+        _ if arguments.alone => None,
+        Some(program) => Some(Software::Ballast(Ballast::find(Some(program))?)),
+        None => kafka()?,
+    };
     side_by_side::run(&ours(suite)?, peer.as_ref(), root, &cases, &plan, arguments.csv.as_deref())
 }
 

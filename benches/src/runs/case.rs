@@ -166,7 +166,7 @@ impl Bed {
     fn topic(&mut self, stem: &str, partitions: i32) -> Result<Topic, Failure> {
         let topic = Topic::unique(stem, partitions);
         self.client.create_topics(std::slice::from_ref(&topic), &TOPIC_CONFIGS)?;
-        self.client.await_leaders(std::slice::from_ref(&topic), LEADERS_SECONDS_MAX)?;
+        self.client.await_serving(std::slice::from_ref(&topic), LEADERS_SECONDS_MAX)?;
         Ok(topic)
     }
 }

@@ -9,7 +9,7 @@ use crate::process::Footprint;
 use crate::{Failure, records};
 
 /// Topics made by one request.
-const TOPICS_PER_REQUEST: usize = 100;
+const TOPICS_PER_REQUEST: usize = 20;
 const LEADERS_SECONDS_MAX: u64 = 600;
 const CONNECT_SECONDS_MAX: u64 = 600;
 
@@ -42,7 +42,7 @@ pub fn run(software: &Software, root: &Path, plan: &Plan) -> Result<(), Failure>
     for some in topics.chunks(TOPICS_PER_REQUEST) {
         client.create_topics(some, &[])?;
     }
-    client.await_leaders(&topics, LEADERS_SECONDS_MAX)?;
+    client.await_serving(&topics, LEADERS_SECONDS_MAX)?;
     timed("created and led", since);
     show("  made", &Footprint::of(node.pid()?)?, &empty, count);
 
@@ -84,21 +84,10 @@ fn fill(client: &mut Client, topics: &[Topic], bytes: usize) -> Result<(), Failu
 fn serving(node: &mut Node, topics: &[Topic], end: i64) -> Result<Client, Failure> {
     node.spawn()?;
     let mut client = Client::connect_when_ready(&node.bootstrap(), CONNECT_SECONDS_MAX)?;
-    client.await_leaders(topics, LEADERS_SECONDS_MAX)?;
-    let wanted: usize = topics.iter().map(|topic| topic.partitions as usize).sum();
-    let until = now_ns() + LEADERS_SECONDS_MAX * crate::clock::SECOND_NS;
-    loop {
-        let ends = client.end_offsets(topics)?;
-        if let Some(wrong) = ends.iter().filter_map(|end| end.as_ref().ok()).find(|found| **found != end) {
-            return Err(Failure::new(format!("a partition ends at {wrong}, {end} records were acknowledged")));
-        }
-        if ends.iter().filter(|end| end.is_ok()).count() == wanted {
-            return Ok(client);
-        }
-        if now_ns() > until {
-            return Err(Failure::new("some partitions do not tell their end"));
-        }
-        crate::clock::rest(0.01);
+    let ends = client.await_serving(topics, LEADERS_SECONDS_MAX)?;
+    match ends.iter().find(|found| **found != end) {
+        Some(wrong) => Err(Failure::new(format!("a partition ends at {wrong}, {end} records were acknowledged"))),
+        None => Ok(client),
     }
 }
 

@@ -1,4 +1,5 @@
-//! Two brokers on the same machine in the same minutes, taking turns: A B B A A B B A …
+//! Two brokers on the same machine in the same minutes, taking turns: A B B A A B B A … The peer is Apache Kafka, or another
+//! build of Ballast: what did a change bring?
 //!
 //! A pair is two windows that follow each other, one of each broker; what counts is the ratio within a pair. Two windows of
 //! the same broker also follow each other (B B, A A): their ratio shows how noisy the machine is. The limit of the workload
@@ -30,6 +31,12 @@ pub struct Plan {
     pub peer_warm_seconds: f64,
 }
 
+/// What the two are called in tables.
+struct Names {
+    ours: &'static str,
+    peer: &'static str,
+}
+
 /// The windows of one workload.
 struct Series {
     case: Case,
@@ -51,6 +58,8 @@ pub fn run(
     plan: &Plan,
     csv: Option<&Path>,
 ) -> Result<(), Failure> {
+    let names =
+        Names { ours: "Ballast", peer: if matches!(peer, Some(Software::Ballast(_))) { "another" } else { "Kafka" } };
     let mut ours = Bed::new(Node::started(ours, root, &[])?)?;
     let mut peer = peer.map(|peer| Node::started(peer, root, &[]).and_then(Bed::new)).transpose()?;
     if let Some(peer) = &mut peer {
@@ -60,8 +69,8 @@ pub fn run(
         String::from("case,who,mb_per_s,cpu_s_per_gb,client_cpu_s_per_gb,busy_s_per_gb,p50_us,p99_us,p999_us\n");
     for case in cases {
         let series = measure(&mut ours, peer.as_mut(), case, root, plan)?;
-        series.show();
-        series.write(&mut rows);
+        series.show(&names);
+        series.write(&names, &mut rows);
         if let Some(path) = csv {
             std::fs::write(path, &rows).doing(path.display())?;
         }
@@ -119,11 +128,15 @@ const FIGURES: [Figure; 6] = [
 ];
 
 impl Series {
-    fn show(&self) {
+    fn show(&self, names: &Names) {
+        let Names { ours, peer } = names;
         println!("\n{}   (median [quartiles]; ratios within pairs)", self.case.name());
         println!(
-            "  {:<17} {:<24} {:<24} {:<31} {:<24} {:<24}",
-            "", "Ballast", "Kafka", "Ballast/Kafka (pairs won)", "limit", "Ballast/limit"
+            "  {:<17} {ours:<24} {peer:<24} {:<31} {:<24} {:<24}",
+            "",
+            format!("{ours}/{peer} (pairs won)"),
+            "limit",
+            format!("{ours}/limit")
         );
         for (name, figure, less_is_better) in FIGURES {
             let ours = || self.ours.iter().map(figure);
@@ -156,8 +169,8 @@ impl Series {
         format!("Ballast against itself, MB/s {}, broker CPU {}", shown(throughput), shown(cpu))
     }
 
-    fn write(&self, rows: &mut String) {
-        for (who, outcomes) in [("ballast", &self.ours), ("kafka", &self.theirs), ("limit", &self.limits)] {
+    fn write(&self, names: &Names, rows: &mut String) {
+        for (who, outcomes) in [(names.ours, &self.ours), (names.peer, &self.theirs), ("limit", &self.limits)] {
             for outcome in outcomes {
                 let row = [
                     outcome.mb_per_second(),
