@@ -202,7 +202,12 @@ impl Transport for FakeTransport {
         })
     }
 
-    fn listen<'a>(&'a self, _host: &'a str, _port: u16) -> BoxFuture<'a, io::Result<Box<dyn Listener>>> {
+    fn listen<'a>(
+        &'a self,
+        _host: &'a str,
+        _port: u16,
+        _send_buffer_bytes: Option<usize>,
+    ) -> BoxFuture<'a, io::Result<Box<dyn Listener>>> {
         Box::pin(async { Err(io::ErrorKind::Unsupported.into()) })
     }
 }

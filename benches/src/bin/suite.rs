@@ -25,6 +25,9 @@ struct Suite {
     /// The `ballast` to measure [default: this checkout's release build].
     #[arg(long, global = true, value_name = "PROGRAM")]
     ballast: Option<PathBuf>,
+    /// A setting for the Ballast that is measured, with Kafka's name; may be given more than once.
+    #[arg(long, global = true, value_name = "KEY=VALUE")]
+    set: Vec<String>,
     #[command(subcommand)]
     command: Command,
 }
@@ -277,7 +280,7 @@ fn run_side_by_side(suite: &Suite, arguments: &SideArguments, root: &Path) -> Re
     };
     let peer = match &arguments.against {
         _ if arguments.alone => None,
-        Some(program) => Some(Software::Ballast(Ballast::find(Some(program))?)),
+        Some(program) => Some(Software::Ballast(Ballast::find(Some(program), &[])?)),
         None => kafka()?,
     };
     side_by_side::run(&ours(suite)?, peer.as_ref(), root, &cases, &plan, arguments.csv.as_deref())
@@ -291,7 +294,7 @@ fn configs(pairs: &[String]) -> Result<Vec<(&str, &str)>, Failure> {
 }
 
 fn ours(suite: &Suite) -> Result<Software, Failure> {
-    Ballast::find(suite.ballast.as_deref()).map(Software::Ballast)
+    Ballast::find(suite.ballast.as_deref(), &suite.set).map(Software::Ballast)
 }
 
 fn kafka() -> Result<Option<Software>, Failure> {

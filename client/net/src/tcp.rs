@@ -33,11 +33,16 @@ impl Transport for TcpTransport {
         })
     }
 
-    fn listen<'a>(&'a self, host: &'a str, port: u16) -> BoxFuture<'a, io::Result<Box<dyn Listener>>> {
+    fn listen<'a>(
+        &'a self,
+        host: &'a str,
+        port: u16,
+        send_buffer_bytes: Option<usize>,
+    ) -> BoxFuture<'a, io::Result<Box<dyn Listener>>> {
         Box::pin(async move {
             let mut failed = None;
             for address in lookup_host((host, port)).await? {
-                match bind(address) {
+                match bind(address, send_buffer_bytes) {
                     Ok(listener) => return Ok(Box::new(listener) as Box<dyn Listener>),
                     Err(e) => failed = Some(e),
                 }
@@ -65,10 +70,14 @@ impl Listener for TcpAccept {
     }
 }
 
-fn bind(address: SocketAddr) -> io::Result<TcpAccept> {
+fn bind(address: SocketAddr, send_buffer_bytes: Option<usize>) -> io::Result<TcpAccept> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
     // A restarted broker takes its port back although old connections linger in TIME_WAIT.
     socket.set_reuseaddr(true)?;
+    if let Some(bytes) = send_buffer_bytes {
+        // Accepted connections inherit it.
+        SockRef::from(&socket).set_send_buffer_size(bytes)?;
+    }
     socket.bind(address)?;
     let listener = socket.listen(BACKLOG)?;
     let local = listener.local_addr()?;

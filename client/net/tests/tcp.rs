@@ -13,7 +13,7 @@ use bytes::Bytes;
 use tokio::io::AsyncReadExt;
 
 async fn pair() -> (Connection, Connection) {
-    let mut listener = TcpTransport.listen("127.0.0.1", 0).await.unwrap();
+    let mut listener = TcpTransport.listen("127.0.0.1", 0, None).await.unwrap();
     let address = listener.local_addr();
     let (client, server) = tokio::join!(TcpTransport.connect("127.0.0.1", address.port()), listener.accept());
     (client.unwrap(), server.unwrap())
@@ -134,7 +134,7 @@ async fn shutting_down_lets_the_peer_read_to_the_end_and_still_answer() {
 
 #[tokio::test]
 async fn names_are_resolved_and_both_ends_know_each_other() {
-    let mut listener = TcpTransport.listen("localhost", 0).await.unwrap();
+    let mut listener = TcpTransport.listen("localhost", 0, None).await.unwrap();
     let address = listener.local_addr();
     assert_ne!(address.port(), 0);
     let (client, server) = tokio::join!(TcpTransport.connect("localhost", address.port()), listener.accept());
@@ -145,12 +145,12 @@ async fn names_are_resolved_and_both_ends_know_each_other() {
 
 #[tokio::test]
 async fn a_port_can_be_taken_again_while_old_connections_linger() {
-    let mut listener = TcpTransport.listen("127.0.0.1", 0).await.unwrap();
+    let mut listener = TcpTransport.listen("127.0.0.1", 0, None).await.unwrap();
     let port = listener.local_addr().port();
     let (client, server) = tokio::join!(TcpTransport.connect("127.0.0.1", port), listener.accept());
     // The listening side closes first: its end goes to TIME_WAIT.
     drop(server.unwrap());
     drop(listener);
     drop(client.unwrap());
-    TcpTransport.listen("127.0.0.1", port).await.unwrap();
+    TcpTransport.listen("127.0.0.1", port, None).await.unwrap();
 }

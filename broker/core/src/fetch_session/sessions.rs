@@ -44,6 +44,12 @@ impl Fetch {
     pub fn wanted(&self) -> &[(PartitionKey, Wanted)] {
         &self.wanted
     }
+
+    /// Does it want a new session? Only then is a random number needed, to name it.
+    #[must_use]
+    pub fn wants_session(&self) -> bool {
+        matches!(self.kind, Kind::Open { .. })
+    }
 }
 
 /// What to send.

@@ -333,8 +333,6 @@ impl QuorumSettings {
 pub struct NetworkSettings {
     /// `socket.send.buffer.bytes`; `None` where it is -1.
     pub send_buffer_bytes: Option<u64>,
-    /// `socket.receive.buffer.bytes`; `None` where it is -1.
-    pub receive_buffer_bytes: Option<u64>,
     /// `socket.request.max.bytes`.
     pub request_max_bytes: usize,
     /// `socket.listen.backlog.size`.
@@ -367,7 +365,6 @@ impl NetworkSettings {
     pub(super) fn resolve(layers: &Layers<'_>) -> NetworkSettings {
         NetworkSettings {
             send_buffer_bytes: layers.unless_negative("socket.send.buffer.bytes"),
-            receive_buffer_bytes: layers.unless_negative("socket.receive.buffer.bytes"),
             request_max_bytes: layers.count("socket.request.max.bytes"),
             listen_backlog: layers.int("socket.listen.backlog.size"),
             max_connections: layers.count("max.connections"),

@@ -124,6 +124,7 @@ impl Broker {
 }
 
 async fn bind(settings: &BrokerSettings, world: &World) -> Result<Vec<Bound>, StartError> {
+    let send_buffer_bytes = settings.network.send_buffer_bytes.and_then(|bytes| usize::try_from(bytes).ok());
     let mut bound = Vec::new();
     for endpoint in &settings.node.listeners {
         if endpoint.protocol != SecurityProtocol::Plaintext {
@@ -133,7 +134,7 @@ async fn bind(settings: &BrokerSettings, world: &World) -> Result<Vec<Bound>, St
         let host = if endpoint.host.is_empty() { "0.0.0.0" } else { &endpoint.host };
         let listener = world
             .transport
-            .listen(host, endpoint.port)
+            .listen(host, endpoint.port, send_buffer_bytes)
             .await
             .map_err(|source| StartError::Listen { address: format!("{host}:{}", endpoint.port), source })?;
         let advertised = settings.node.advertised.iter().find(|advertised| advertised.listener == endpoint.listener);

@@ -70,7 +70,7 @@ pub(super) fn close(ctx: &Ctx, plan: Plan, rows: Vec<Row>) -> Result<(i32, Vec<(
     let Plan { fetch, wanted } = plan;
     let keys: Vec<PartitionKey> = fetch.wanted().iter().map(|(key, _)| key.clone()).collect();
     let rows = keys.into_iter().zip(wanted.into_iter().zip(rows)).collect();
-    let random = random_u64(&*ctx.node.entropy) as u32;
+    let random = if fetch.wants_session() { random_u64(&*ctx.node.entropy) as u32 } else { 0 };
     let mut sessions = ctx.node.fetch_sessions.lock();
     let finished = sessions.finish(ctx.node.ticks.now(), fetch, rows, |(_, row)| facts(row), random);
     let Finished { session_id, rows } = finished.map_err(|error| code_of(&error))?;
