@@ -1,7 +1,9 @@
 //! kill -9 under an idempotent librdkafka producer: nothing acknowledged is missing, nothing is there twice, and no offset
 //! has two meanings.
 //!
-//! A few rounds by default. The long run: `BALLAST_ROUNDS=200 cargo test -p ballast-tests --test kill_nine`.
+//! Each round reads what is new and what lies just before the kill; the end reads everything once more.
+//!
+//! A few rounds by default. The long run: `BALLAST_ROUNDS=200 cargo test -p ballast-tests --test kill_nine -- --nocapture`.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -19,6 +21,8 @@ use rdkafka::{Offset, TopicPartitionList};
 const TIMEOUT: Duration = Duration::from_secs(60);
 const PARTITIONS: i32 = 3;
 const IN_FLIGHT_MAX: usize = 500;
+/// Records of each partition that are read again after each kill: more than were in flight.
+const READ_AGAIN: i64 = 1_000;
 
 fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
@@ -70,25 +74,69 @@ async fn create(broker: &Serve) {
     assert_eq!(created, [Ok("numbers".to_owned())]);
 }
 
-/// Every record of a partition, up to where it ends as this begins: the writer goes on meanwhile.
-fn read_all(bootstrap: &str, partition: i32) -> Vec<(i64, u64)> {
+/// What a partition holds from `from` on, up to where it ends as this begins: the writer goes on meanwhile.
+fn read_from(bootstrap: &str, partition: i32, from: i64) -> Vec<(i64, u64)> {
     let mut config = ClientConfig::new();
     config.set("bootstrap.servers", bootstrap).set("group.id", "unused").set("check.crcs", "true");
     // Nothing to commit, and no group to ask: closing would wait for one.
     config.set("enable.auto.commit", "false").set("enable.auto.offset.store", "false");
     let consumer: BaseConsumer = config.create().expect("the settings are good");
     let (_, end) = consumer.fetch_watermarks("numbers", partition, TIMEOUT).expect("the broker answers");
+    assert!(end >= from, "partition {partition} ended at {from} or later and now ends at {end}");
     let mut assignment = TopicPartitionList::new();
-    assignment.add_partition_offset("numbers", partition, Offset::Beginning).expect("an offset");
+    assignment.add_partition_offset("numbers", partition, Offset::Offset(from)).expect("an offset");
     consumer.assign(&assignment).expect("assigning needs no broker");
     let mut records: Vec<(i64, u64)> = Vec::new();
-    while records.last().map_or(0, |(offset, _)| offset + 1) < end {
+    while records.last().map_or(from, |(offset, _)| offset + 1) < end {
         let message = consumer.poll(TIMEOUT).expect("the broker answers in time");
         let message = message.unwrap_or_else(|error| panic!("partition {partition}: {error}"));
         let text = str::from_utf8(message.payload().expect("a value")).expect("a number");
         records.push((message.offset(), text.parse().expect("a number")));
     }
     records
+}
+
+/// What readers were shown, by partition and offset.
+#[derive(Default)]
+struct Seen(BTreeMap<i32, BTreeMap<i64, u64>>);
+
+impl Seen {
+    /// Reads what is new in each partition, and once more the records around the kill: those that recovery may touch.
+    fn read_on(&mut self, bootstrap: &str, when: &str) {
+        for partition in 0..PARTITIONS {
+            let end = self.0.get(&partition).and_then(|seen| seen.last_key_value()).map_or(0, |(offset, _)| offset + 1);
+            self.read(bootstrap, partition, (end - READ_AGAIN).max(0), when);
+        }
+    }
+
+    fn read(&mut self, bootstrap: &str, partition: i32, from: i64, when: &str) {
+        let seen = self.0.entry(partition).or_default();
+        for (offset, value) in read_from(bootstrap, partition, from) {
+            let before = *seen.entry(offset).or_insert(value);
+            assert_eq!(before, value, "{when}: offset {offset} of partition {partition} changed its meaning");
+        }
+    }
+
+    /// Reads everything from the beginning: what was ever shown is there still, and what was acknowledged is there once.
+    fn check(&mut self, bootstrap: &str, acknowledged: &Acknowledged) {
+        let mut found: BTreeMap<u64, (i32, i64)> = BTreeMap::new();
+        for partition in 0..PARTITIONS {
+            let shown = self.0.remove(&partition).unwrap_or_default();
+            self.read(bootstrap, partition, 0, "at the end");
+            let there = &self.0[&partition];
+            for (offset, value) in shown {
+                assert_eq!(there.get(&offset), Some(&value), "{partition}:{offset} was shown to a reader");
+            }
+            for (offset, value) in there {
+                let twice = found.insert(*value, (partition, *offset));
+                assert_eq!(twice, None, "value {value} is there twice, again at {partition}:{offset}");
+            }
+        }
+        println!("{} values acknowledged, {} found", acknowledged.len(), found.len());
+        for (value, place) in acknowledged {
+            assert_eq!(found.get(value), Some(place), "value {value} was acknowledged at {place:?}");
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -105,38 +153,16 @@ async fn nothing_acknowledged_is_lost_or_doubled_by_kill_nine() {
     let producer: FutureProducer = config.create().expect("the settings are good");
     let stop = Arc::new(AtomicBool::new(false));
     let writing = tokio::spawn(write(producer, Arc::clone(&stop)));
-    let mut seen: BTreeMap<(i32, i64), u64> = BTreeMap::new();
+    let mut seen = Seen::default();
     for round in 0..rounds {
         // An LCG: where in the traffic the kill falls.
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         tokio::time::sleep(Duration::from_millis(100 + (random >> 33) % 300)).await;
         broker.kill();
         broker.restart();
-        for partition in 0..PARTITIONS {
-            for (offset, value) in read_all(&broker.bootstrap, partition) {
-                let before = *seen.entry((partition, offset)).or_insert(value);
-                assert_eq!(
-                    before, value,
-                    "round {round}: offset {offset} of partition {partition} changed its meaning"
-                );
-            }
-        }
+        seen.read_on(&broker.bootstrap, &format!("round {round}"));
     }
     stop.store(true, Ordering::Relaxed);
     let acknowledged = writing.await.expect("the writer does not panic");
-    check(&broker, &acknowledged);
-}
-
-fn check(broker: &Serve, acknowledged: &Acknowledged) {
-    let mut found: BTreeMap<u64, (i32, i64)> = BTreeMap::new();
-    for partition in 0..PARTITIONS {
-        for (offset, value) in read_all(&broker.bootstrap, partition) {
-            let twice = found.insert(value, (partition, offset));
-            assert_eq!(twice, None, "value {value} is there twice, again at {partition}:{offset}");
-        }
-    }
-    println!("{} values acknowledged, {} found", acknowledged.len(), found.len());
-    for (value, place) in acknowledged {
-        assert_eq!(found.get(value), Some(place), "value {value} was acknowledged at {place:?}");
-    }
+    seen.check(&broker.bootstrap, &acknowledged);
 }
