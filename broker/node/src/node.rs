@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use ballast_core::fetch_session::FetchSessions;
-use ballast_core::settings::{BrokerSettings, Statics};
 use ballast_net::{Clock, Entropy};
 use ballast_wire::{BrokerId, PartitionIndex, Uuid};
 use parking_lot::Mutex;
@@ -14,6 +13,7 @@ use crate::drive::controller::ControllerHandle;
 use crate::drive::metadata::Metadata;
 use crate::drive::partition::{LeaderHint, Partition};
 use crate::drive::producer_ids::ProducerIds;
+use crate::drive::settings::LiveSettings;
 use crate::drive::store::Store;
 use crate::drive::ticks::Ticks;
 use crate::http::metrics::Metrics;
@@ -24,8 +24,7 @@ use crate::session::Authorizer;
 /// A running broker.
 pub(crate) struct Node {
     pub(crate) id: BrokerId,
-    pub(crate) settings: BrokerSettings,
-    pub(crate) statics: Arc<Statics>,
+    pub(crate) settings: Arc<LiveSettings>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) entropy: Arc<dyn Entropy>,
     pub(crate) ticks: Ticks,

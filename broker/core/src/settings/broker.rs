@@ -64,8 +64,6 @@ pub struct NodeSettings {
     pub inter_broker_listener: String,
     /// `controller.quorum.voters`.
     pub voters: Vec<Voter>,
-    /// `max.connections.per.ip.overrides`: limit by address.
-    pub max_connections_per_ip_overrides: BTreeMap<String, i32>,
     /// `ballast.http.listener`, `None` where it is `off`.
     pub http_listener: Option<String>,
     /// `test.faults.enable`.
@@ -80,7 +78,7 @@ impl BrokerSettings {
     pub fn resolve(layers: &Layers<'_>) -> Result<BrokerSettings, SettingError> {
         Ok(BrokerSettings {
             node: NodeSettings::resolve(layers)?,
-            network: NetworkSettings::resolve(layers),
+            network: NetworkSettings::resolve(layers)?,
             topics: TopicDefaults::resolve(layers),
             log: LogSettings::resolve(layers),
             replication: ReplicationSettings::resolve(layers),
@@ -115,7 +113,6 @@ impl NodeSettings {
             advertised,
             inter_broker_listener,
             voters: parse_voters(&layers.list("controller.quorum.voters"))?,
-            max_connections_per_ip_overrides: overrides(layers)?,
             http_listener: layers.text_or_null("ballast.http.listener").filter(|text| text != "off"),
             faults_enable: layers.boolean("test.faults.enable"),
         })
@@ -201,19 +198,6 @@ fn node_id(layers: &Layers<'_>) -> Result<Option<BrokerId>, SettingError> {
         }
         (node, broker) => Ok(node.or(broker)),
     }
-}
-
-fn overrides(layers: &Layers<'_>) -> Result<BTreeMap<String, i32>, SettingError> {
-    let text = layers.text_or_null("max.connections.per.ip.overrides").unwrap_or_default();
-    let mut limits = BTreeMap::new();
-    for entry in text.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
-        let limit = entry.rsplit_once(':').and_then(|(host, limit)| Some((host, limit.trim().parse::<i32>().ok()?)));
-        let (host, limit) = limit
-            .filter(|(_, limit)| *limit >= 0)
-            .ok_or_else(|| conflict(format!("max.connections.per.ip.overrides has {entry:?}: expected host:limit")))?;
-        limits.insert(host.trim().to_owned(), limit);
-    }
-    Ok(limits)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! brackets in text and without them in an `Endpoint`.
 
 use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ballast_wire::BrokerId;
 
@@ -130,6 +131,31 @@ pub(super) fn check_ports(endpoints: &[Endpoint]) -> Result<(), SettingError> {
         }
     }
     Ok(())
+}
+
+/// Reads `max.connections.per.ip.overrides`: `address:limit`, separated by commas. `localhost` stands for both its addresses;
+/// other names are not looked up, because what they stand for may change while the broker runs.
+///
+/// # Errors
+/// An entry that is no address with a limit.
+pub fn parse_ip_overrides(text: &str) -> Result<BTreeMap<IpAddr, usize>, SettingError> {
+    let mut limits = BTreeMap::new();
+    for entry in text.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
+        let refused = || {
+            SettingError::Conflict(format!("max.connections.per.ip.overrides has {entry:?}: expected address:limit"))
+        };
+        let (host, limit) = entry.rsplit_once(':').ok_or_else(refused)?;
+        let limit = limit.trim().parse::<u32>().map_err(|_| refused())? as usize;
+        if host.trim() == "localhost" {
+            limits.insert(IpAddr::from(Ipv4Addr::LOCALHOST), limit);
+            limits.insert(IpAddr::from(Ipv6Addr::LOCALHOST), limit);
+            continue;
+        }
+        let host = host.trim().trim_start_matches('[').trim_end_matches(']');
+        let ip: IpAddr = host.parse().map_err(|_| refused())?;
+        limits.insert(ip.to_canonical(), limit);
+    }
+    Ok(limits)
 }
 
 #[cfg(test)]

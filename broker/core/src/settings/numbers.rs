@@ -3,6 +3,11 @@
 //! Holds: each field is filled from the one setting that its comment names. Fields whose setting can be changed at run time
 //! are right for the moment; resolve again when the configs change.
 
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use super::SettingError;
+use super::endpoints::parse_ip_overrides;
 use super::layers::Layers;
 
 /// What a topic gets that nobody specified.
@@ -341,8 +346,10 @@ pub struct NetworkSettings {
     pub max_connections: usize,
     /// `max.connections.per.ip`.
     pub max_connections_per_ip: usize,
-    /// `max.connection.creation.rate`.
-    pub max_connection_creation_rate: i32,
+    /// `max.connections.per.ip.overrides`: limit by address.
+    pub max_connections_per_ip_overrides: BTreeMap<IpAddr, usize>,
+    /// `max.connection.creation.rate`, per second.
+    pub max_connection_creation_rate: u64,
     /// `connections.max.idle.ms`.
     pub connections_max_idle_ms: u64,
     /// `queued.max.request.bytes`; `None` where it is -1.
@@ -362,14 +369,17 @@ pub struct NetworkSettings {
 }
 
 impl NetworkSettings {
-    pub(super) fn resolve(layers: &Layers<'_>) -> NetworkSettings {
-        NetworkSettings {
+    pub(super) fn resolve(layers: &Layers<'_>) -> Result<NetworkSettings, SettingError> {
+        Ok(NetworkSettings {
             send_buffer_bytes: layers.unless_negative("socket.send.buffer.bytes"),
             request_max_bytes: layers.count("socket.request.max.bytes"),
             listen_backlog: layers.int("socket.listen.backlog.size"),
             max_connections: layers.count("max.connections"),
             max_connections_per_ip: layers.count("max.connections.per.ip"),
-            max_connection_creation_rate: layers.int("max.connection.creation.rate"),
+            max_connections_per_ip_overrides: parse_ip_overrides(
+                &layers.text_or_null("max.connections.per.ip.overrides").unwrap_or_default(),
+            )?,
+            max_connection_creation_rate: layers.millis("max.connection.creation.rate"),
             connections_max_idle_ms: layers.millis("connections.max.idle.ms"),
             queued_max_request_bytes: layers.unless_negative("queued.max.request.bytes"),
             request_timeout_ms: layers.millis("request.timeout.ms"),
@@ -378,6 +388,6 @@ impl NetworkSettings {
             max_reauth_ms: layers.millis("connections.max.reauth.ms"),
             sasl_enabled_mechanisms: layers.list("sasl.enabled.mechanisms"),
             sasl_max_receive_bytes: layers.count("sasl.server.max.receive.size"),
-        }
+        })
     }
 }

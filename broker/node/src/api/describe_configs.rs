@@ -55,7 +55,7 @@ fn is_wanted(resource: &DescribeConfigsResource, name: &str) -> bool {
 
 fn rows(ctx: &Ctx, image: &Image, resource: &DescribeConfigsResource) -> Result<Vec<Row>, Refused> {
     let name = resource.resource_name.as_str();
-    let (me, statics) = (ctx.node.id, &*ctx.node.statics);
+    let (me, live) = (ctx.node.id, &ctx.node.settings);
     let own = |resource: &ConfigResource| image.configs(resource).cloned();
     match ResourceKind::from_id(resource.resource_type) {
         Some(ResourceKind::Topic) => {
@@ -67,7 +67,7 @@ fn rows(ctx: &Ctx, image: &Image, resource: &DescribeConfigsResource) -> Result<
                 return Err((code::UNKNOWN_TOPIC_OR_PARTITION, format!("The topic '{name}' does not exist.")));
             }
             let overrides = own(&ConfigResource::topic(name));
-            Ok(settings::topic_rows(overrides.as_deref(), &Layers::of(image, Some(me), statics)))
+            Ok(settings::topic_rows(overrides.as_deref(), &live.layers(image)))
         }
         Some(ResourceKind::Broker) => {
             may(ctx, Resource::Cluster, code::CLUSTER_AUTHORIZATION_FAILED)?;
@@ -75,7 +75,7 @@ fn rows(ctx: &Ctx, image: &Image, resource: &DescribeConfigsResource) -> Result<
                 return Ok(settings::cluster_rows(own(&ConfigResource::cluster()).as_deref()));
             }
             match name.parse::<i32>() {
-                Ok(id) if id == me => Ok(settings::broker_rows(&Layers::of(image, Some(me), statics))),
+                Ok(id) if id == me => Ok(settings::broker_rows(&live.layers(image))),
                 Ok(id) => {
                     Err((code::INVALID_REQUEST, format!("Unexpected broker id, expected {me}, but received {id}")))
                 }
@@ -88,7 +88,7 @@ fn rows(ctx: &Ctx, image: &Image, resource: &DescribeConfigsResource) -> Result<
                 return Err((code::INVALID_REQUEST, "Group name must not be empty".to_owned()));
             }
             let overrides = own(&ConfigResource::group(name));
-            Ok(settings::group_rows(overrides.as_deref(), &Layers::of(image, None, statics)))
+            Ok(settings::group_rows(overrides.as_deref(), &Layers::of(image, None, live.statics())))
         }
         Some(ResourceKind::ClientMetrics) | None => {
             Err((code::INVALID_REQUEST, format!("Unsupported resource type: {}", resource.resource_type)))

@@ -31,7 +31,7 @@ fn answer(ctx: &Ctx, request: &DescribeTopicPartitionsRequest) -> DescribeTopicP
         None => ("", 0),
     };
     let asked = usize::try_from(request.response_partition_limit).unwrap_or(0);
-    let mut room = asked.clamp(1, ctx.node.settings.network.max_request_partitions.max(1));
+    let mut room = asked.clamp(1, ctx.node.settings.now().network.max_request_partitions.max(1));
     for name in names(ctx, request, &image) {
         if *name < *from_topic {
             continue;

@@ -144,7 +144,7 @@ fn missing(ctx: &Ctx, name: &str, may_create: bool) -> Code {
     if !view::is_topic_name(name) {
         return code::INVALID_TOPIC_EXCEPTION;
     }
-    if !may_create || !ctx.node.settings.topics.auto_create_topics_enable || view::is_internal(name) {
+    if !may_create || !ctx.node.settings.now().topics.auto_create_topics_enable || view::is_internal(name) {
         return code::UNKNOWN_TOPIC_OR_PARTITION;
     }
     let may = ctx.may(Operation::Create, Resource::Cluster) || ctx.may(Operation::Create, Resource::Topic(name));
@@ -154,7 +154,7 @@ fn missing(ctx: &Ctx, name: &str, may_create: bool) -> Code {
     let node = std::sync::Arc::clone(&ctx.node);
     let topic = NewTopic { name: name.to_owned(), partitions: -1, replication_factor: -1, ..NewTopic::default() };
     tokio::spawn(async move {
-        let timeout_ms = i32::try_from(node.settings.network.request_timeout_ms).unwrap_or(i32::MAX);
+        let timeout_ms = i32::try_from(node.settings.now().network.request_timeout_ms).unwrap_or(i32::MAX);
         node.controller.ask(Request::CreateTopics { topics: vec![topic], validate_only: false, timeout_ms }).await;
     });
     code::UNKNOWN_TOPIC_OR_PARTITION

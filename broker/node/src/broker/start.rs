@@ -11,7 +11,7 @@ use ballast_core::endpoint::{Endpoint, SecurityProtocol};
 use ballast_core::fetch_session::FetchSessions;
 use ballast_core::image::{Broker as Registration, FeatureRange};
 use ballast_core::registration::{Config as MembershipConfig, Registration as Membership};
-use ballast_core::settings::{BrokerSettings, Layers, SettingError, Statics};
+use ballast_core::settings::{BrokerSettings, Layers, SettingError};
 use ballast_net::{Connection, Listener};
 use ballast_wire::{BrokerId, Uuid};
 use parking_lot::Mutex;
@@ -26,6 +26,7 @@ use crate::drive::controller::{MetadataLog, controller};
 use crate::drive::metadata::Metadata;
 use crate::drive::producer_ids::ProducerIds;
 use crate::drive::registration::{self, Identity};
+use crate::drive::settings::LiveSettings;
 use crate::drive::store::{Dir, OpenError, Store, StoreConfig};
 use crate::drive::ticks::Ticks;
 use crate::http::{self, metrics::Metrics};
@@ -92,8 +93,7 @@ struct Bound {
 struct Base {
     id: BrokerId,
     incarnation: Uuid,
-    settings: BrokerSettings,
-    statics: Arc<Statics>,
+    settings: Arc<LiveSettings>,
     ticks: Ticks,
     store: Arc<Store>,
     quorum: Arc<Quorum>,
@@ -110,11 +110,11 @@ impl Broker {
     /// One line that says what stands in the way, and where.
     pub async fn start(config: BrokerConfig, world: World) -> Result<Broker, StartError> {
         let statics = Arc::new(config.statics.clone());
-        let layers = Layers { broker: None, cluster: None, statics: &statics };
-        let settings = BrokerSettings::resolve(&layers)?;
+        let settings = BrokerSettings::resolve(&Layers { broker: None, cluster: None, statics: &statics })?;
+        let id = settings.node.node_id.unwrap_or(DEFAULT_NODE_ID);
         let bound = bind(&settings, &world).await?;
         let http = bind_http(config.http).await?;
-        let base = Base::open(&config, &world, settings, statics).await?;
+        let base = Base::open(&config, &world, LiveSettings::new(id, statics)?).await?;
         let listeners: Vec<Endpoint> = bound.iter().map(|bound| bound.advertised.clone()).collect();
         let http_at = http.as_ref().and_then(|listener| listener.local_addr().ok());
         let quorum = Arc::clone(&base.quorum);
@@ -164,13 +164,8 @@ async fn bind_http(address: Option<SocketAddr>) -> Result<Option<TcpListener>, S
 
 impl Base {
     /// Locks the directories, starts the quorum, and opens what the metadata gives to this broker.
-    async fn open(
-        config: &BrokerConfig,
-        world: &World,
-        settings: BrokerSettings,
-        statics: Arc<Statics>,
-    ) -> Result<Base, StartError> {
-        let id = settings.node.node_id.unwrap_or(DEFAULT_NODE_ID);
+    async fn open(config: &BrokerConfig, world: &World, settings: LiveSettings) -> Result<Base, StartError> {
+        let (id, settings) = (settings.broker(), Arc::new(settings));
         let incarnation = ballast_net::random_uuid(&*world.entropy);
         let ticks = Ticks::new();
         let store_config = StoreConfig {
@@ -180,11 +175,7 @@ impl Base {
             clock: Arc::clone(&world.clock),
             entropy: Arc::clone(&world.entropy),
             ticks,
-            statics: Arc::clone(&statics),
-            lag_max_ms: settings.replication.lag_time_max_ms,
-            producer_id_expiration_ms: settings.log.producer_id_expiration_ms,
-            recovery_threads: settings.log.recovery_threads_per_data_dir,
-            reserve_bytes: settings.log.disk_reserve_bytes,
+            settings: Arc::clone(&settings),
         };
         let store = Arc::new(Store::new(store_config, &config.log_dirs)?);
         let quorum = start_quorum(world, id, &store.dirs[0]).await?;
@@ -192,6 +183,7 @@ impl Base {
         let Some((image, _)) = entries.recv().await else {
             return Err(StartError::Storage("the metadata quorum ended as it started".to_owned()));
         };
+        settings.apply(&image);
         store.set_image(&image);
         let opened = store.open_all(Arc::clone(&image)).await?;
         let metadata = Arc::new(Metadata::new());
@@ -208,7 +200,7 @@ impl Base {
             "logs are open"
         );
         let previous_epoch = opened.clean_epoch.unwrap_or(-1);
-        Ok(Base { id, incarnation, settings, statics, ticks, store, quorum, metadata, entries, previous_epoch })
+        Ok(Base { id, incarnation, settings, ticks, store, quorum, metadata, entries, previous_epoch })
     }
 }
 
@@ -245,11 +237,12 @@ async fn run(
     let log: Arc<dyn MetadataLog> = Arc::clone(&base.quorum) as Arc<dyn MetadataLog>;
     let machine = new_controller(&base, world)?;
     let (handle, controlling) = controller(machine, Arc::clone(&log), base.ticks);
-    let publishing = publish(base.entries, Arc::clone(&base.store), Arc::clone(&base.metadata));
+    let publishing =
+        publish(base.entries, Arc::clone(&base.settings), Arc::clone(&base.store), Arc::clone(&base.metadata));
     let mut background = vec![tokio::spawn(controlling), tokio::spawn(publishing)];
 
-    let network = &base.settings.network;
-    let memory = network.queued_max_request_bytes.unwrap_or(REQUEST_MEMORY_BYTES);
+    let settings = base.settings.now();
+    let memory = settings.network.queued_max_request_bytes.unwrap_or(REQUEST_MEMORY_BYTES);
     let node = Arc::new(Node {
         id: base.id,
         clock: Arc::clone(&world.clock),
@@ -260,15 +253,14 @@ async fn run(
         store: Arc::clone(&base.store),
         controller: handle,
         producer_ids: ProducerIds::default(),
-        fetch_sessions: Mutex::new(FetchSessions::new(base.settings.replication.fetch_session_slots)),
+        fetch_sessions: Mutex::new(FetchSessions::new(settings.replication.fetch_session_slots)),
         quorum: base.quorum,
         metrics: Metrics::new(),
         budget: Budget::new(usize::try_from(memory).unwrap_or(usize::MAX)),
-        connections: ConnectionCount::new(network.max_connections, network.max_connections_per_ip),
+        connections: ConnectionCount::new(),
         epoch: AtomicI64::new(-1),
         ready: watch::Sender::new(false),
         stopping: watch::Sender::new(false),
-        statics: base.statics,
         settings: base.settings,
     });
     let cluster = cluster_id(&node).await;
@@ -281,10 +273,7 @@ async fn run(
     let mut membership = tokio::spawn(registration::run(membership, Arc::clone(&node), identity, leave.subscribe()));
     let_in(&node, &mut membership).await?;
 
-    background.push(tokio::spawn(
-        Arc::clone(&node.store)
-            .keep_house(node.settings.log.clone(), node.settings.replication.high_watermark_checkpoint_interval_ms),
-    ));
+    background.push(tokio::spawn(Arc::clone(&node.store).keep_house()));
     let connections = accept(&node, bound);
     if let Some(listener) = http {
         let serving = http::serve(listener, Arc::clone(&node), node.stopping.subscribe());
@@ -301,7 +290,7 @@ async fn run(
 fn new_controller(base: &Base, world: &World) -> Result<Controller, SettingError> {
     let config = ControllerConfig {
         node: base.id,
-        statics: (*base.statics).clone(),
+        statics: base.settings.statics().clone(),
         bootstrap_features: crate::features::bootstrap(),
     };
     let entropy = Arc::clone(&world.entropy);
@@ -334,7 +323,7 @@ fn registration(node: &Node, incarnation: Uuid, listeners: &[Endpoint]) -> Regis
         epoch: ballast_core::image::EPOCH_IS_INDEX,
         incarnation,
         listeners: listeners.to_vec(),
-        rack: node.settings.node.rack.clone(),
+        rack: node.settings.now().node.rack.clone(),
         log_dirs: node.store.dirs.iter().map(|dir| dir.id).collect(),
         features: features.map(|f| (f.name.to_owned(), FeatureRange { min: f.min, max: f.max })).collect(),
         fenced: true,
@@ -343,7 +332,8 @@ fn registration(node: &Node, incarnation: Uuid, listeners: &[Endpoint]) -> Regis
 }
 
 fn membership_config(node: &Node, previous_epoch: i64) -> MembershipConfig {
-    let membership = &node.settings.membership;
+    let settings = node.settings.now();
+    let membership = &settings.membership;
     MembershipConfig {
         heartbeat_interval_ms: membership.heartbeat_interval_ms,
         initial_timeout_ms: membership.initial_registration_timeout_ms,
@@ -366,7 +356,8 @@ async fn let_in(node: &Node, membership: &mut JoinHandle<registration::Ended>) -
 }
 
 fn accept(node: &Arc<Node>, bound: Vec<Bound>) -> Vec<JoinHandle<()>> {
-    let network = &node.settings.network;
+    let settings = node.settings.now();
+    let network = &settings.network;
     let limits = ConnLimits {
         frame_bytes_max: network.request_max_bytes,
         idle_max: Duration::from_millis(network.connections_max_idle_ms),
@@ -376,7 +367,7 @@ fn accept(node: &Arc<Node>, bound: Vec<Bound>) -> Vec<JoinHandle<()>> {
         let name: Arc<str> = advertised.listener.into();
         let (node, of_session) = (Arc::clone(node), Arc::clone(&name));
         let stop = node.stopping.subscribe();
-        let count = Arc::clone(&node.connections);
+        let (count, settings) = (Arc::clone(&node.connections), node.settings.watch());
         let service = move |connection: &Connection| Requests {
             node: Arc::clone(&node),
             session: Session {
@@ -386,7 +377,7 @@ fn accept(node: &Arc<Node>, bound: Vec<Bound>) -> Vec<JoinHandle<()>> {
                 client_id: "".into(),
             },
         };
-        tokio::spawn(listen::run(Accept { name, listener, limits: limits.clone(), count, service, stop }))
+        tokio::spawn(listen::run(Accept { name, listener, limits: limits.clone(), count, settings, service, stop }))
     });
     accepting.collect()
 }

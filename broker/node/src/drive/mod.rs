@@ -8,6 +8,7 @@ pub(crate) mod metadata;
 pub(crate) mod partition;
 pub(crate) mod producer_ids;
 pub(crate) mod registration;
+pub(crate) mod settings;
 pub(crate) mod store;
 pub(crate) mod ticks;
 pub(crate) mod waiters;

@@ -12,7 +12,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::Waker;
 
+use ballast_core::settings::{BrokerSettings, NetworkSettings};
 use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+
+use super::pace::Pace;
 
 /// Memory for frames in flight, shared by all connections of a broker.
 pub(crate) struct Budget {
@@ -142,11 +147,29 @@ impl Budget {
     }
 }
 
-/// How many connections there are, in all and from each address.
+/// How many connections there are, in all and from each address, and how fast they come.
+#[derive(Default)]
 pub(crate) struct ConnectionCount {
-    max: usize,
-    max_per_ip: usize,
     open: Mutex<(usize, BTreeMap<IpAddr, usize>)>,
+    pace: Pace,
+}
+
+/// How many connections there may be, for one that comes now.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ConnectionLimits {
+    /// `max.connections`.
+    pub(crate) all: usize,
+    /// `max.connections.per.ip`, or what `max.connections.per.ip.overrides` says of the address.
+    pub(crate) of_ip: usize,
+}
+
+impl ConnectionLimits {
+    /// The limits for a connection from `ip`.
+    pub(crate) fn of(settings: &NetworkSettings, ip: IpAddr) -> ConnectionLimits {
+        let of_ip = settings.max_connections_per_ip_overrides.get(&ip.to_canonical());
+        let of_ip = of_ip.copied().unwrap_or(settings.max_connections_per_ip);
+        ConnectionLimits { all: settings.max_connections, of_ip }
+    }
 }
 
 /// One open connection. Dropping it makes room for another.
@@ -156,19 +179,44 @@ pub(crate) struct ConnectionPermit {
 }
 
 impl ConnectionCount {
-    pub(crate) fn new(max: usize, max_per_ip: usize) -> Arc<ConnectionCount> {
-        Arc::new(ConnectionCount { max, max_per_ip, open: Mutex::default() })
+    pub(crate) fn new() -> Arc<ConnectionCount> {
+        Arc::default()
     }
 
-    /// Room for one more from `ip`, if there is any.
-    pub(crate) fn admit(self: &Arc<ConnectionCount>, ip: IpAddr) -> Option<ConnectionPermit> {
+    /// Room for one more from `ip`.
+    ///
+    /// # Errors
+    /// The name of the setting that leaves no room.
+    pub(crate) fn admit(
+        self: &Arc<ConnectionCount>,
+        ip: IpAddr,
+        limits: ConnectionLimits,
+    ) -> Result<ConnectionPermit, &'static str> {
+        self.pace.count(Instant::now());
         let mut open = self.open.lock();
-        if open.0 >= self.max || open.1.get(&ip).copied().unwrap_or(0) >= self.max_per_ip {
-            return None;
+        if open.0 >= limits.all {
+            return Err("max.connections");
+        }
+        if open.1.get(&ip).copied().unwrap_or(0) >= limits.of_ip {
+            return Err("max.connections.per.ip");
         }
         open.0 += 1;
         *open.1.entry(ip).or_default() += 1;
-        Some(ConnectionPermit { count: Arc::clone(self), ip })
+        Ok(ConnectionPermit { count: Arc::clone(self), ip })
+    }
+
+    /// Waits while `max.connection.creation.rate` is used up. Dropping the future changes nothing.
+    pub(crate) async fn wait_for_turn(&self, settings: &mut watch::Receiver<Arc<BrokerSettings>>) {
+        loop {
+            let rate = settings.borrow_and_update().network.max_connection_creation_rate;
+            let Some(until) = self.pace.closed_until(Instant::now(), rate) else { return };
+            tokio::select! {
+                biased;
+                // The sender lives as long as the broker; without it the wait just ends by the clock.
+                Ok(()) = settings.changed() => {}
+                () = sleep_until(until) => {}
+            }
+        }
     }
 
     /// Open connections.
@@ -192,6 +240,8 @@ impl Drop for ConnectionPermit {
 
 #[cfg(test)]
 mod tests {
+    use ballast_core::settings::{Layers, Statics};
+
     use super::*;
 
     #[test]
@@ -221,13 +271,28 @@ mod tests {
 
     #[test]
     fn connections_are_counted_by_address() {
-        let count = ConnectionCount::new(3, 2);
+        let count = ConnectionCount::new();
         let (a, b) = (IpAddr::from([127, 0, 0, 1]), IpAddr::from([127, 0, 0, 2]));
-        let held = [count.admit(a), count.admit(a)];
-        assert!(count.admit(a).is_none(), "two from one address are the most");
-        let third = count.admit(b);
-        assert!(third.is_some() && count.admit(b).is_none(), "three are the most in all");
+        let limits = ConnectionLimits { all: 3, of_ip: 2 };
+        let held = [count.admit(a, limits), count.admit(a, limits)];
+        assert_eq!(count.admit(a, limits).err(), Some("max.connections.per.ip"), "two from one address are the most");
+        let third = count.admit(b, limits);
+        assert!(third.is_ok());
+        assert_eq!(count.admit(b, limits).err(), Some("max.connections"), "three are the most in all");
+        assert!(count.admit(b, ConnectionLimits { all: 4, of_ip: 2 }).is_ok(), "a higher limit is in force at once");
         drop(held);
-        assert!(count.admit(a).is_some());
+        assert!(count.admit(a, limits).is_ok());
+    }
+
+    #[test]
+    fn an_address_of_its_own_limit_is_known_in_either_form() {
+        let statics = Statics::merge([("max.connections.per.ip.overrides".to_owned(), "127.0.0.1:5".to_owned())]);
+        let (statics, _) = statics.expect("the setting is good");
+        let layers = Layers { broker: None, cluster: None, statics: &statics };
+        let network = BrokerSettings::resolve(&layers).expect("the settings are good").network;
+        for (ip, limit) in [("127.0.0.1", 5), ("::ffff:127.0.0.1", 5), ("127.0.0.2", i32::MAX as usize)] {
+            let limits = ConnectionLimits::of(&network, ip.parse().expect("an address"));
+            assert_eq!(limits.of_ip, limit, "{ip}");
+        }
     }
 }

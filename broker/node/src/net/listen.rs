@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ballast_core::settings::BrokerSettings;
 use ballast_net::{Connection, Listener};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::conn::{self, ConnLimits, Service};
-use super::limits::ConnectionCount;
+use super::limits::{ConnectionCount, ConnectionLimits};
 
 /// How long accepting rests after it failed, for instance because descriptors are used up.
 const ACCEPT_REST: Duration = Duration::from_millis(100);
@@ -19,6 +20,8 @@ pub(crate) struct Accept<F> {
     pub(crate) listener: Box<dyn Listener>,
     pub(crate) limits: ConnLimits,
     pub(crate) count: Arc<ConnectionCount>,
+    /// Holds `max.connections` and its like, as they are in force.
+    pub(crate) settings: watch::Receiver<Arc<BrokerSettings>>,
     /// Makes the service of a new connection.
     pub(crate) service: F,
     /// Becomes true when the broker stops.
@@ -32,13 +35,18 @@ where
     F: Fn(&Connection) -> S + Send,
 {
     let mut connections = JoinSet::new();
+    let count = Arc::clone(&accept.count);
     loop {
         let mut stop = accept.stop.clone();
+        let next = async {
+            count.wait_for_turn(&mut accept.settings).await;
+            accept.listener.accept().await
+        };
         let accepted = tokio::select! {
             biased;
             _ = stop.wait_for(|stop| *stop) => break,
             Some(_) = connections.join_next() => continue,
-            accepted = accept.listener.accept() => accepted,
+            accepted = next => accepted,
         };
         match accepted {
             Ok(connection) => spawn(&mut connections, &accept, connection),
@@ -58,18 +66,22 @@ where
     F: Fn(&Connection) -> S,
 {
     let peer = connection.peer;
-    let Some(permit) = accept.count.admit(peer.ip()) else {
-        tracing::warn!(%peer, open = accept.count.open(), "connection refused: max.connections is reached");
-        return;
+    let limits = ConnectionLimits::of(&accept.settings.borrow().network, peer.ip());
+    let permit = match accept.count.admit(peer.ip(), limits) {
+        Ok(permit) => permit,
+        Err(limit) => {
+            tracing::warn!(%peer, open = accept.count.open(), "connection refused: {limit} is reached");
+            return;
+        }
     };
     let service = (accept.service)(&connection);
-    let (limits, name, mut stop) = (accept.limits.clone(), Arc::clone(&accept.name), accept.stop.clone());
+    let (conn_limits, name, mut stop) = (accept.limits.clone(), Arc::clone(&accept.name), accept.stop.clone());
     connections.spawn(async move {
         let stopped = async move {
             // A sender that is gone means the same as a stop.
             let _ = stop.wait_for(|stop| *stop).await;
         };
-        let reason = conn::serve(connection, service, limits, stopped).await;
+        let reason = conn::serve(connection, service, conn_limits, stopped).await;
         if reason.is_notable() {
             tracing::warn!(%peer, listener = %name, "connection closed: {reason}");
         } else {

@@ -6,3 +6,4 @@ pub(crate) mod conn;
 pub(crate) mod frame;
 pub(crate) mod limits;
 pub(crate) mod listen;
+pub(crate) mod pace;

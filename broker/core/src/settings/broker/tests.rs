@@ -68,7 +68,7 @@ fn addresses_that_contradict_each_other_are_refused() {
             vec![("listeners", "CONTROLLER://:1"), ("controller.listener.names", "CONTROLLER")],
             "no listener for clients",
         ),
-        (vec![("max.connections.per.ip.overrides", "a:b")], "expected host:limit"),
+        (vec![("max.connections.per.ip.overrides", "a:b")], "expected address:limit"),
         (vec![("listener.security.protocol.map", "A:B")], "the protocol is none of"),
     ] {
         let error = resolve(&given).expect_err(why);

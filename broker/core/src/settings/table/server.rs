@@ -1,6 +1,7 @@
 //! Settings of sockets, threads, quotas and metrics.
 //!
-//! Names, types, defaults and ranges are those of Kafka 4.4; the texts are ours.
+//! Names, types, defaults and ranges are those of Kafka 4.4; the texts are ours. Kafka can change listeners while it runs;
+//! here they are read at start.
 
 use super::super::setting::Scope::{Cluster, PerBroker};
 use super::super::setting::Setting;
@@ -21,8 +22,8 @@ pub(super) const SERVER: &[Setting] = &[
     string_or_null("inter.broker.listener.name").used("The listener that brokers use among themselves."),
     int("kafka.metrics.polling.interval.secs", "10").at_least(1),
     list("kafka.metrics.reporters", ""),
-    string("listener.security.protocol.map", "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT").scope(PerBroker).used("Security protocol of each listener name, `NAME:PROTOCOL`."),
-    list("listeners", "PLAINTEXT://:9092").scope(PerBroker).used("Addresses to listen on, `NAME://host:port`. An empty host is every interface, port 0 a free port. `--listen` sets the one for clients."),
+    string("listener.security.protocol.map", "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT").used("Security protocol of each listener name, `NAME:PROTOCOL`."),
+    list("listeners", "PLAINTEXT://:9092").used("Addresses to listen on, `NAME://host:port`. An empty host is every interface, port 0 a free port. `--listen` sets the one for clients."),
     int("max.connection.creation.rate", "2147483647").at_least(0).scope(Cluster).used("New connections per second at most."),
     int("max.connections", "2147483647").at_least(0).scope(Cluster).used("Connections that the broker keeps open at most."),
     int("max.connections.per.ip", "2147483647").at_least(0).scope(Cluster).used("Connections from one address at most."),

@@ -60,7 +60,7 @@ pub(super) fn start(call: Call) -> BoxFuture<'static, Answer> {
         let answer = refused(&ctx, correlation_id, code::CLUSTER_AUTHORIZATION_FAILED);
         return Box::pin(std::future::ready(answer));
     }
-    let max_bytes = request.max_bytes.min(ctx.node.settings.replication.client_fetch_max_bytes).max(0) as usize;
+    let max_bytes = request.max_bytes.min(ctx.node.settings.now().replication.client_fetch_max_bytes).max(0) as usize;
     let reader = Reader {
         replica_id: is_replica.then_some(request.replica_id),
         read_committed: request.isolation_level == READ_COMMITTED,

@@ -124,7 +124,7 @@ impl Store {
         LeaderConfig {
             min_isr: usize::try_from(settings.min_insync_replicas).unwrap_or(1).max(1),
             durable: settings.flush_messages == 1 && self.config.disk.is_durable(),
-            lag_max_ms: self.config.lag_max_ms,
+            lag_max_ms: self.config.settings.now().replication.lag_time_max_ms,
         }
     }
 

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use ballast_core::image::Image;
-use ballast_core::settings::{Layers, Statics, TopicSettings};
+use ballast_core::settings::TopicSettings;
 use ballast_log::disk::Disk;
 use ballast_log::{LogConfig, LogError};
 use ballast_net::{Clock, Entropy};
@@ -32,6 +32,7 @@ use tokio::sync::{oneshot, watch};
 pub(crate) use self::dir::Dir;
 pub(crate) use self::open::OpenError;
 use super::hosted::Hosted;
+use super::settings::LiveSettings;
 use super::ticks::Ticks;
 use crate::config::log::log_config;
 
@@ -44,15 +45,7 @@ pub(crate) struct StoreConfig {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) entropy: Arc<dyn Entropy>,
     pub(crate) ticks: Ticks,
-    pub(crate) statics: Arc<Statics>,
-    /// `replica.lag.time.max.ms`.
-    pub(crate) lag_max_ms: u64,
-    /// `producer.id.expiration.ms`.
-    pub(crate) producer_id_expiration_ms: i64,
-    /// `num.recovery.threads.per.data.dir`.
-    pub(crate) recovery_threads: usize,
-    /// `ballast.disk.reserve.bytes`; `None` for its default.
-    pub(crate) reserve_bytes: Option<u64>,
+    pub(crate) settings: Arc<LiveSettings>,
 }
 
 /// The store.
@@ -94,13 +87,13 @@ impl Store {
 
     /// What a topic's configs come to on this broker.
     fn topic_settings(&self, image: &Image, topic: &str) -> TopicSettings {
-        let layers = Layers::of(image, Some(self.config.me), &self.config.statics);
+        let layers = self.config.settings.layers(image);
         let resource = ballast_core::image::ConfigResource::topic(topic);
         TopicSettings::resolve(image.configs(&resource).map(|configs| &**configs), &layers)
     }
 
     fn log_config(&self, settings: &TopicSettings) -> Arc<LogConfig> {
-        Arc::new(log_config(settings, self.config.producer_id_expiration_ms))
+        Arc::new(log_config(settings, self.config.settings.now().log.producer_id_expiration_ms))
     }
 
     fn random_id(&self) -> Uuid {

@@ -93,7 +93,7 @@ impl Store {
         let scanned = on_disk(&self.config.disk, move || this.scan(&image)).await;
         let (jobs, mut opened) = scanned?;
         let jobs = Arc::new(Mutex::new(jobs));
-        let workers = self.config.recovery_threads.max(1) * self.dirs.len();
+        let workers = self.config.settings.now().log.recovery_threads_per_data_dir.max(1) * self.dirs.len();
         let running: Vec<_> = (0..workers)
             .map(|_| {
                 let (this, jobs) = (Arc::clone(self), Arc::clone(&jobs));

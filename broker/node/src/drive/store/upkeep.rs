@@ -6,7 +6,6 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ballast_core::settings::LogSettings;
 use ballast_log::LogError;
 use ballast_log::dirs::{CheckpointKind, DirError};
 use ballast_wire::Uuid;
@@ -34,7 +33,10 @@ struct Due {
 
 impl Store {
     /// Keeps house until the store is closed.
-    pub(crate) async fn keep_house(self: Arc<Store>, settings: LogSettings, highs_interval_ms: u64) {
+    pub(crate) async fn keep_house(self: Arc<Store>) {
+        let settings = self.config.settings.now();
+        let highs_interval_ms = settings.replication.high_watermark_checkpoint_interval_ms;
+        let settings = &settings.log;
         let first_retention = settings.initial_task_delay_ms.min(settings.retention_check_interval_ms);
         let mut due = Due {
             highs: highs_interval_ms,
@@ -48,15 +50,17 @@ impl Store {
         while !self.closed.load(Ordering::Acquire) {
             rounds.tick().await;
             let this = Arc::clone(&self);
-            let settings = settings.clone();
-            due = on_disk(&self.config.disk, move || this.round(&settings, highs_interval_ms, due)).await;
+            due = on_disk(&self.config.disk, move || this.round(due)).await;
         }
     }
 
-    fn round(&self, settings: &LogSettings, highs_interval_ms: u64, mut due: Due) -> Due {
+    fn round(&self, mut due: Due) -> Due {
         if self.closed.load(Ordering::Acquire) {
             return due;
         }
+        let settings = self.config.settings.now();
+        let highs_interval_ms = settings.replication.high_watermark_checkpoint_interval_ms;
+        let settings = &settings.log;
         let now = self.config.ticks.now();
         let is_due = |at: &mut u64, every: u64| {
             let is_due = now >= *at;
@@ -113,7 +117,7 @@ impl Store {
         for dir in &self.dirs {
             let Ok(space) = self.config.disk.space(&dir.path) else { continue };
             let default = (space.total_bytes / RESERVE_SHARE).min(RESERVE_BYTES_MAX);
-            let reserve = self.config.reserve_bytes.unwrap_or(default);
+            let reserve = self.config.settings.now().log.disk_reserve_bytes.unwrap_or(default);
             let is_low = space.available_bytes < reserve;
             let was_low = dir.low_on_space.swap(is_low, Ordering::Relaxed);
             let (log_dir, available_bytes) = (dir.path.display(), space.available_bytes);
