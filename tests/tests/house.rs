@@ -27,7 +27,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
 const FILE_LINES_MAX: usize = 600;
 
 /// Rooms of `broker/core/src` that decide: none of them may name another, all may read the image and the settings.
-const MACHINES: &[&str] = &["controller", "replica", "registration", "fetch_session"];
+const MACHINES: &[&str] = &["controller", "replica", "registration", "fetch_session", "group"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace is above").to_owned()

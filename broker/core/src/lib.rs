@@ -10,6 +10,7 @@
 pub mod controller;
 pub mod endpoint;
 pub mod fetch_session;
+pub mod group;
 pub mod image;
 pub mod machine;
 pub mod registration;

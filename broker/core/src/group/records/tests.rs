@@ -1,0 +1,1 @@
+//! Vectors and round trips.
