@@ -12,7 +12,6 @@
 
 pub mod admin;
 mod cluster;
-mod code;
 mod config;
 mod connection;
 pub mod consumer;
@@ -28,8 +27,8 @@ mod retry;
 mod world;
 
 pub use admin::Admin;
+pub use ballast_wire::ErrorCode;
 pub use cluster::{Cluster, Lane, Target};
-pub use code::ErrorCode;
 pub use config::{ClientConfig, parse};
 pub use connection::{Connection, ConnectionOptions, Pending, RawRequest};
 pub use error::ClientError;

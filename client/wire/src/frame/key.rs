@@ -146,6 +146,12 @@ impl ApiKey {
         self.entry().map(|entry| entry.name)
     }
 
+    /// The API that Kafka calls `name`.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<ApiKey> {
+        ApiKey::ALL.iter().copied().find(|key| key.name() == Some(name))
+    }
+
     /// Is there such an API (Kafka's or a private one)?
     #[must_use]
     pub fn is_known(self) -> bool {
@@ -223,6 +229,8 @@ mod tests {
         assert_eq!(ApiKey::ALL.iter().map(|key| key.0).collect::<Vec<_>>(), expected);
         assert_eq!(ApiKey(93).name(), Some("StreamsGroupTopologyDescriptionUpdate"));
         assert_eq!(ApiKey(5).name(), None);
+        assert_eq!(ApiKey::from_name("Produce"), Some(ApiKey::PRODUCE));
+        assert_eq!(ApiKey::from_name("produce"), None);
         assert!(!ApiKey(95).is_known());
     }
 
