@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ballast_broker::session::Authorizer;
 use ballast_broker::{Broker, BrokerConfig, World};
 use ballast_core::settings::Statics;
-use ballast_log::disk::RealDisk;
+use ballast_log::disk::{Disk, RealDisk};
 use ballast_net::{OsEntropy, SystemClock, TcpTransport};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -25,13 +25,22 @@ impl Embedded {
     /// If it does not start.
     #[must_use]
     pub fn start(settings: &[&str], authorizer: Arc<dyn Authorizer>) -> Embedded {
+        Embedded::start_on(RealDisk::ephemeral(), settings, authorizer)
+    }
+
+    /// As [`Embedded::start`], on this disk.
+    ///
+    /// # Panics
+    /// If it does not start.
+    #[must_use]
+    pub fn start_on(disk: Arc<dyn Disk>, settings: &[&str], authorizer: Arc<dyn Authorizer>) -> Embedded {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         let pairs = settings.iter().map(|pair| pair.split_once('=').expect("key=value"));
         let pairs = pairs.map(|(key, value)| (key.to_owned(), value.to_owned()));
         let (statics, _) = Statics::merge(pairs).expect("the settings are good");
         let config = BrokerConfig { statics, log_dirs: vec![folder.path().join("data")], http: None };
         let world = World {
-            disk: RealDisk::ephemeral(),
+            disk,
             transport: Arc::new(TcpTransport),
             clock: Arc::new(SystemClock),
             entropy: Arc::new(OsEntropy),

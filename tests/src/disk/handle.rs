@@ -60,6 +60,10 @@ impl Disk for SimDisk {
         }
     }
 
+    fn spawn_read(&self, job: Job) {
+        job();
+    }
+
     fn is_durable(&self) -> bool {
         true
     }

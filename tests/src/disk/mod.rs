@@ -130,7 +130,7 @@ impl SimDisk {
         self.world.lock().resident = resident;
     }
 
-    /// Keeps jobs instead of running them inside `spawn`, until [`SimDisk::run_jobs`].
+    /// Keeps jobs instead of running them inside `spawn`, until [`SimDisk::run_jobs`]. Jobs that only read are run as ever.
     pub fn hold_jobs(&self) {
         self.world.lock().held_jobs.get_or_insert_default();
     }

@@ -144,6 +144,10 @@ pub trait Disk: Send + Sync + Debug {
     /// hold no lock that the job takes.
     fn spawn(&self, job: Job);
 
+    /// As [`Disk::spawn`], for a job that reads and never syncs: it waits for other reads at most, however long a sync
+    /// takes.
+    fn spawn_read(&self, job: Job);
+
     /// Does `sync` mean anything here? Not on an ephemeral disk, whose data goes with its owner.
     fn is_durable(&self) -> bool;
 }

@@ -21,13 +21,14 @@ use super::{DirEntry, Disk, DiskFile, FileKind, Job, OpenMode, Space};
 pub struct PortableDisk {
     durable: bool,
     pool: Pool,
+    readers: Pool,
 }
 
 impl PortableDisk {
-    /// A disk; one that is not `durable` skips its syncs. Has at most one thread.
+    /// A disk; one that is not `durable` skips its syncs. Has at most one thread, and one that reads.
     #[must_use]
     pub fn new(durable: bool) -> Arc<PortableDisk> {
-        Arc::new(PortableDisk { durable, pool: Pool::new(1) })
+        Arc::new(PortableDisk { durable, pool: Pool::new(1), readers: Pool::new(1) })
     }
 }
 
@@ -74,6 +75,10 @@ impl Disk for PortableDisk {
 
     fn spawn(&self, job: Job) {
         self.pool.spawn(job);
+    }
+
+    fn spawn_read(&self, job: Job) {
+        self.readers.spawn(job);
     }
 
     fn is_durable(&self) -> bool {

@@ -19,13 +19,15 @@ pub struct DiskOptions {
     pub durable: bool,
     /// Is room reserved ahead where the log asks for it?
     pub reserve: bool,
-    /// Threads at most: they sync, and read what is cold.
+    /// Threads at most for what may sync.
     pub io_threads: usize,
+    /// Threads at most, apart from those, that read what is cold.
+    pub read_threads: usize,
 }
 
 impl Default for DiskOptions {
     fn default() -> DiskOptions {
-        DiskOptions { durable: true, reserve: true, io_threads: 4 }
+        DiskOptions { durable: true, reserve: true, io_threads: 4, read_threads: 2 }
     }
 }
 
@@ -34,6 +36,7 @@ impl Default for DiskOptions {
 pub struct RealDisk {
     abilities: Abilities,
     pool: Pool,
+    readers: Pool,
 }
 
 impl RealDisk {
@@ -41,13 +44,14 @@ impl RealDisk {
     #[must_use]
     pub fn new(options: DiskOptions) -> Arc<RealDisk> {
         let abilities = Abilities { durable: options.durable, reserves: options.reserve };
-        Arc::new(RealDisk { abilities, pool: Pool::new(options.io_threads) })
+        let (pool, readers) = (Pool::new(options.io_threads), Pool::new(options.read_threads));
+        Arc::new(RealDisk { abilities, pool, readers })
     }
 
-    /// A disk whose data need not outlive the process: no sync, no reservation, one thread.
+    /// A disk whose data need not outlive the process: no sync, no reservation, one thread of each kind.
     #[must_use]
     pub fn ephemeral() -> Arc<RealDisk> {
-        RealDisk::new(DiskOptions { durable: false, reserve: false, io_threads: 1 })
+        RealDisk::new(DiskOptions { durable: false, reserve: false, io_threads: 1, read_threads: 1 })
     }
 }
 
@@ -100,6 +104,10 @@ impl Disk for RealDisk {
 
     fn spawn(&self, job: Job) {
         self.pool.spawn(job);
+    }
+
+    fn spawn_read(&self, job: Job) {
+        self.readers.spawn(job);
     }
 
     fn is_durable(&self) -> bool {

@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::mpsc;
 
+use parking_lot::Mutex;
 use tempfile::TempDir;
 
 use super::*;
@@ -230,6 +231,23 @@ fn jobs_run_on_a_thread_of_the_disk() {
         let (tell, told) = mpsc::channel();
         disk.spawn(Box::new(move || tell.send(std::thread::current().id()).unwrap()));
         assert_ne!(told.recv().unwrap(), std::thread::current().id(), "{name}");
+    }
+}
+
+#[test]
+fn a_read_waits_for_no_sync() {
+    for (name, disk) in disks() {
+        let (release, blocked) = mpsc::channel::<()>();
+        let blocked = Arc::new(Mutex::new(blocked));
+        // More syncs than threads, and none of them ends.
+        for _ in 0..10 {
+            let blocked = Arc::clone(&blocked);
+            disk.spawn(Box::new(move || assert!(blocked.lock().recv().is_err())));
+        }
+        let (tell, told) = mpsc::channel();
+        disk.spawn_read(Box::new(move || tell.send(()).unwrap()));
+        told.recv().unwrap_or_else(|_| panic!("{name}: the read was not done"));
+        drop(release);
     }
 }
 

@@ -13,7 +13,7 @@ use ballast_wire::{BrokerId, Chunk, Offset, Uuid};
 use crate::api::call::Ctx;
 use crate::api::code::{self, Code};
 use crate::drive::partition::{LeaderHint, Partition, Refused};
-use crate::drive::store::on_disk;
+use crate::drive::store::on_readers;
 use crate::node::{TopicKey, Whereabouts};
 
 /// How much is read at once to bring cold data into memory.
@@ -185,7 +185,7 @@ fn divergence(partition: &Partition, asked: &FetchPartition) -> Result<Option<Ep
     Ok(diverges.then_some(EpochEnd { epoch: end.epoch, end_offset: end.end_offset }))
 }
 
-/// Reads without stalling a worker: what is not in memory is brought there by the disk's threads first.
+/// Reads without stalling a worker: what is not in memory is brought there by the disk's readers first.
 async fn read_warm(
     ctx: &Ctx,
     partition: &Arc<Partition>,
@@ -198,7 +198,7 @@ async fn read_warm(
         return read_log(ctx, partition, from, bound, room, min_one_batch);
     }
     let (disk, partition, ctx) = (ctx.node.store.disk(), Arc::clone(partition), ctx.clone());
-    on_disk(&disk, move || {
+    on_readers(&disk, move || {
         let found = read_log(&ctx, &partition, from, bound, room, min_one_batch)?;
         if let Some(records) = &found.records {
             warm(records).map_err(|error| {

@@ -114,3 +114,16 @@ pub(crate) async fn on_disk<T: Send + 'static>(disk: &Arc<dyn Disk>, work: impl 
     }));
     result.await.expect("a disk runs every job that it takes")
 }
+
+/// Runs blocking work that only reads on the disk's threads for that: it never waits for a sync.
+pub(crate) async fn on_readers<T: Send + 'static>(
+    disk: &Arc<dyn Disk>,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> T {
+    let (done, result) = oneshot::channel();
+    disk.spawn_read(Box::new(move || {
+        // Whoever asked may have gone.
+        let _ = done.send(work());
+    }));
+    result.await.expect("a disk runs every job that it takes")
+}

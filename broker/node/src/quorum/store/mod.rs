@@ -31,7 +31,7 @@ use openraft::{LogState, OptionalSend, RaftLogReader};
 use parking_lot::Mutex;
 
 pub use batch::EntryError;
-pub(super) use serial::on_disk;
+pub(super) use serial::{on_disk, on_readers};
 
 use self::entries::Entries;
 use self::files::Files;
@@ -84,7 +84,7 @@ impl Store {
             let mut found = Vec::new();
             if from < to.min(recent_from) {
                 let (log, upto) = (Arc::clone(&self.0.log), to.min(recent_from));
-                found = on_disk(&*self.0.disk, move || open::read(&log, from, upto, max_bytes)).await?;
+                found = on_readers(&*self.0.disk, move || open::read(&log, from, upto, max_bytes)).await?;
                 if (found.len() as u64) < upto - from {
                     return Ok(found);
                 }

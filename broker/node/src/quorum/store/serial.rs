@@ -154,3 +154,17 @@ pub(in super::super) async fn on_disk<T: Send + 'static>(
     };
     told.await.unwrap_or(Err(QuorumError::Closed))
 }
+
+/// As [`on_disk`], for work that only reads: it never waits for a sync.
+pub(in super::super) async fn on_readers<T: Send + 'static>(
+    disk: &dyn Disk,
+    work: impl FnOnce() -> Result<T, QuorumError> + Send + 'static,
+) -> Result<T, QuorumError> {
+    let (tell, told) = oneshot::channel();
+    if disk.is_durable() {
+        disk.spawn_read(Box::new(move || drop(tell.send(work()))));
+    } else {
+        drop(tell.send(work()));
+    }
+    told.await.unwrap_or(Err(QuorumError::Closed))
+}
