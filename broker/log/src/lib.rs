@@ -37,6 +37,7 @@ mod roll;
 mod scan;
 mod segment;
 mod stamped;
+mod suspect;
 pub mod sync;
 #[cfg(test)]
 mod testing;

@@ -1,7 +1,7 @@
 //! How a log comes to life: its folder is tidied, what cannot be trusted is scanned, the rest is believed.
 //!
 //! ```text
-//! leftovers ── segments ── [clean] last index entries compared, tail walked ┬─ producers ── epochs ── Log
+//! leftovers ── [a sync had failed] tail written again ── segments ── [clean] last index entries compared, tail walked ┬─ producers ── epochs ── Log
 //!                          [not]   everything past the recovery point scanned ┘
 //! ```
 //! Holds: after a clean stop no body is read. What a crash can have damaged is cut and told, never an error.
@@ -23,6 +23,7 @@ use crate::log::{Log, Parts};
 use crate::names::{LEADER_EPOCH_CHECKPOINT, Part, Place};
 use crate::recover::{Cut, CutReason, Progress, Recovery, RecoveryReport};
 use crate::segment::{Indexer, Segment, SegmentFiles, remove_if_there};
+use crate::suspect;
 
 /// What is known about a log from outside its folder when it is opened: the checkpoints of its log directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,6 +91,7 @@ impl Log {
         let place = Arc::new(Place::new(disk, dir));
         let mut report = RecoveryReport::default();
         let found = tidy(&place, &mut report)?;
+        report.written_again_bytes = suspect::write_again(&place, &found, from.recovery_point)?;
         let saved = Epochs::load(&*place.disk, &place.join(LEADER_EPOCH_CHECKPOINT))?;
         let mut recovery =
             Recovery::new(Arc::clone(&place), Arc::clone(&config), from, saved.clone(), report, progress);

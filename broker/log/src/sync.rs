@@ -8,7 +8,8 @@
 //! Holds:
 //!   1. The recovery point only moves over what a sync that said `Ok` covered, names of files included.
 //!   2. A truncation in between makes a sync that is under way move nothing.
-//!   3. A sync that failed is final: nothing is retried, nothing is written any more.
+//!   3. A sync that failed is final: nothing is retried, nothing is written any more, and the next opening believes nothing that it
+//!      should have covered (see `suspect`).
 
 use std::sync::Arc;
 
@@ -18,6 +19,7 @@ use crate::disk::DiskFile;
 use crate::error::{DiskContext, DiskError, LogError};
 use crate::log::{Failure, Log};
 use crate::names::Place;
+use crate::suspect;
 
 /// What has to be synced so that everything below `end` survives a crash. Made under the log's locks, run outside of them
 /// on any thread.
@@ -136,7 +138,7 @@ impl Log {
         now_ms: i64,
     ) -> Result<Offset, LogError> {
         if let Err(error) = result {
-            self.fail(Failure::SyncFailed(error.clone()));
+            self.sync_failed(&error);
             return Err(LogError::SyncFailed(error));
         }
         if let Some(failure @ Failure::SyncFailed(_)) = &self.state.lock().failure {
@@ -164,6 +166,12 @@ impl Log {
             }
             None => Ok(self.recovery_point()),
         }
+    }
+
+    /// Takes the log offline for good, and leaves a mark for the next opening.
+    pub(crate) fn sync_failed(&self, error: &DiskError) {
+        self.fail(Failure::SyncFailed(error.clone()));
+        suspect::mark(&self.place, error);
     }
 
     /// Records were published.

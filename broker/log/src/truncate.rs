@@ -16,7 +16,7 @@ use ballast_wire::Offset;
 
 use crate::disk::{DiskFile, FileKind, OpenMode};
 use crate::error::{DiskContext, DiskError, LogError, ReadError};
-use crate::log::{Failure, Log, Published, Writer};
+use crate::log::{Log, Published, Writer};
 use crate::names::{Part, Stage, staged};
 use crate::producer::state::Producers;
 use crate::recover::replay::replay;
@@ -88,7 +88,7 @@ impl Log {
         // What was cut must not come back beside what is written from here on, perhaps in a segment of its own.
         let file = segment.file()?;
         let synced = file.sync().doing("cannot sync", file.path());
-        synced.inspect_err(|error| self.fail(Failure::SyncFailed(error.clone())))?;
+        synced.inspect_err(|error| self.sync_failed(error))?;
         self.owe_sync(segment.index_files()?);
         self.continue_in(writer, segment, bytes)?;
         self.epochs.write().truncate_to(end);

@@ -5,7 +5,8 @@
 //! bytes    |synced  |synced  |new     |new  |        <- reads see this
 //! before                     |old     |(none)        <- what a crash may bring back
 //! ```
-//! A sector that is not in `before` holds what the last sync covered.
+//! A sector that is not in `before` holds what the last sync covered. One that a failed sync should have covered is `lost`:
+//! reads see it, no sync saves it, and only writing it again makes it like any other.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -28,8 +29,8 @@ pub(super) struct FileData {
     before: BTreeMap<u64, Vec<u8>>,
     synced_len: u64,
     reserved: u64,
-    /// A sync failed: what was unsynced then, and since, never reaches the disk.
-    sync_failed: bool,
+    /// Sectors that a failed sync left in memory alone, as they are on the disk.
+    lost: BTreeMap<u64, Vec<u8>>,
     /// How many folders name it. It takes room while there is one.
     pub(super) links: u32,
     pub(super) modified_ms: i64,
@@ -98,14 +99,20 @@ impl FileData {
     }
 
     pub(super) fn sync(&mut self) {
-        if !self.sync_failed {
-            self.before.clear();
-            self.synced_len = self.len();
-        }
+        self.before.clear();
+        self.synced_len = self.len();
     }
 
+    /// What is unsynced counts as clean from now on, and is not on the disk.
     pub(super) fn fail_sync(&mut self) {
-        self.sync_failed = true;
+        self.lost.append(&mut self.before);
+    }
+
+    /// Memory is needed for something else: what is only there, and counts as clean, goes.
+    pub(super) fn evict(&mut self) {
+        for (sector, old) in std::mem::take(&mut self.lost) {
+            self.put_back(sector, old, self.len());
+        }
     }
 
     pub(super) fn rot(&mut self, position: u64, bytes: &[u8]) -> io::Result<()> {
@@ -122,7 +129,18 @@ impl FileData {
         for sector in range.start / SECTOR_BYTES..=(range.end - 1) / SECTOR_BYTES {
             let start = ((sector * SECTOR_BYTES) as usize).min(self.bytes.len());
             let end = (((sector + 1) * SECTOR_BYTES) as usize).min(self.bytes.len());
-            self.before.entry(sector).or_insert_with(|| self.bytes[start..end].to_vec());
+            let lost = self.lost.remove(&sector);
+            let old = || lost.unwrap_or_else(|| self.bytes[start..end].to_vec());
+            self.before.entry(sector).or_insert_with(old);
+        }
+    }
+
+    /// A sector holds again what it held, in a file of `len` bytes.
+    fn put_back(&mut self, sector: u64, old: Vec<u8>, len: u64) {
+        let start = sector * SECTOR_BYTES;
+        let end = (start + SECTOR_BYTES).min(len);
+        for (at, byte) in (start..end).zip(old.into_iter().chain(std::iter::repeat(0))) {
+            self.bytes[at as usize] = byte;
         }
     }
 
@@ -135,21 +153,17 @@ impl FileData {
             Crash::Tear => surviving_len(self.synced_len, last_len, rng),
         };
         self.bytes.resize(len as usize, 0);
-        for (sector, old) in std::mem::take(&mut self.before) {
-            let start = sector * SECTOR_BYTES;
+        let mut unsynced = std::mem::take(&mut self.before);
+        unsynced.append(&mut self.lost);
+        for (sector, old) in unsynced {
             // A sector that the last truncation cut off has nothing new to keep.
-            let keep = crash == Crash::Tear && start < last_len && rng.coin();
-            if keep || start >= len {
-                continue;
-            }
-            let end = (start + SECTOR_BYTES).min(len);
-            for (at, byte) in (start..end).zip(old.into_iter().chain(std::iter::repeat(0))) {
-                self.bytes[at as usize] = byte;
+            let keep = crash == Crash::Tear && sector * SECTOR_BYTES < last_len && rng.coin();
+            if !keep {
+                self.put_back(sector, old, len);
             }
         }
         self.synced_len = len;
         self.reserved = 0;
-        self.sync_failed = false;
     }
 }
 

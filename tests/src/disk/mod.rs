@@ -12,7 +12,8 @@
 //! Always holds:
 //!   1. Equal seeds and equal calls give equal results, crashes included.
 //!   2. What a `sync` that returned `Ok` covered survives every crash, once the names above it are synced too.
-//!   3. A sync that failed loses its sectors for good: a later sync says `Ok` and saves nothing, as Linux does.
+//!   3. A sync that failed leaves its sectors in memory alone: reads see them, a later sync says `Ok` and does not save
+//!      them, as on Linux. Only writing them again makes them like any other.
 //!   4. Shortening a file that somebody still views is a bug of the caller, and panics.
 //!
 //! Read next: `file` (sectors), `names` (folders), `faults` (what can be ordered).
@@ -148,6 +149,16 @@ impl SimDisk {
 
     fn next_job(&self) -> Option<Job> {
         self.world.lock().held_jobs.as_mut()?.pop_front()
+    }
+
+    /// What failed syncs of a file left in memory alone leaves it, as when memory runs short: reads see the disk.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub fn evict(&self, path: impl AsRef<Path>) -> io::Result<()> {
+        let file = self.world.lock().names.file(path.as_ref())?;
+        file.lock().evict();
+        Ok(())
     }
 
     /// From here on every call of this generation fails. Its locks are free.

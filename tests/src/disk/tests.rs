@@ -151,6 +151,26 @@ fn a_failed_sync_lies_from_then_on() {
 }
 
 #[test]
+fn what_a_failed_sync_left_in_memory_goes_with_it_unless_it_is_written_again() {
+    let disk = disk();
+    let file = durable_file(&disk, "/data/f", b"safe");
+    write(&*file, 0, b"gone").unwrap();
+    disk.fail(Call::Sync, "f", Trouble::Io, Repeat::Once);
+    file.sync().unwrap_err();
+    assert_eq!(disk.reopen().peek("/data/f").unwrap(), b"gone", "the next life reads what is in memory");
+    disk.evict("/data/f").unwrap();
+    assert_eq!(disk.peek("/data/f").unwrap(), b"safe");
+    let disk = disk.reopen();
+    let file = disk.open(Path::new("/data/f"), OpenMode::Write, FileKind::Small).unwrap();
+    write(&*file, 0, b"anew").unwrap();
+    disk.fail(Call::Sync, "f", Trouble::Io, Repeat::Once);
+    file.sync().unwrap_err();
+    write(&*file, 0, b"anew").unwrap();
+    file.sync().unwrap();
+    assert_eq!(disk.crash(Crash::LoseUnsynced).peek("/data/f").unwrap(), b"anew");
+}
+
+#[test]
 fn a_full_disk_takes_what_fits_and_frees_what_is_removed() {
     let disk = disk();
     disk.set_capacity(Some(1000));

@@ -1,7 +1,7 @@
 //! Every disk call fails once, or from then on, with EIO or for lack of space; then the process or the machine crashes; then
 //! what must be there is there.
 
-use ballast_tests::disk::{Crash, Repeat, SimDisk, Trouble};
+use ballast_tests::disk::{Call, Crash, Repeat, SimDisk, Trouble};
 
 use super::rig::{LogRig, Went, read_all, small};
 
@@ -235,7 +235,7 @@ fn nothing_is_written_after_a_failed_sync() {
     let mut rig = LogRig::new(1, small());
     rig.create().expect("nothing fails yet");
     assert_eq!(rig.append(2, Some(7)), Went::Well);
-    rig.disk.fail(ballast_tests::disk::Call::Sync, ".log", Trouble::Io, Repeat::Once);
+    rig.disk.fail(Call::Sync, ".log", Trouble::Io, Repeat::Once);
     assert_eq!(rig.sync(), Went::Broken);
     assert_eq!(rig.append(2, Some(7)), Went::Broken);
     assert_eq!(rig.sync(), Went::Broken, "a sync is not tried again");
@@ -243,6 +243,70 @@ fn nothing_is_written_after_a_failed_sync() {
     assert_eq!(rig.truncate(0), Went::Broken);
     assert_eq!(rig.log().recovery_point(), 0);
     assert!(!read_all(rig.log()).expect("reads still work").is_empty());
+}
+
+/// A log with one synced batch and two that a failed sync left in memory alone, after a restart of the process.
+fn after_a_failed_sync() -> LogRig {
+    let mut rig = LogRig::new(1, small());
+    rig.create().expect("nothing fails yet");
+    assert_eq!(rig.append(2, Some(7)), Went::Well);
+    assert_eq!(rig.sync(), Went::Well);
+    assert_eq!(rig.append(2, Some(7)), Went::Well);
+    assert_eq!(rig.append(2, Some(7)), Went::Well);
+    rig.disk.fail(Call::Sync, ".log", Trouble::Io, Repeat::Once);
+    assert_eq!(rig.sync(), Went::Broken);
+    rig.crash(Crash::Process);
+    rig
+}
+
+/// What it holds survives a power cut once a sync has said so.
+fn survives_a_power_cut(mut rig: LogRig, batches: usize) {
+    assert_eq!(rig.sync(), Went::Well);
+    assert_eq!(rig.log().recovery_point(), rig.log().end());
+    rig.crash(Crash::LoseUnsynced);
+    let report = rig.open(false, Some(Crash::LoseUnsynced)).expect("it opens");
+    assert_eq!((report.cut, report.written_again_bytes, rig.published.len()), (None, None, batches));
+}
+
+#[test]
+fn what_a_failed_sync_left_in_memory_is_written_again_before_it_is_believed() {
+    let mut rig = after_a_failed_sync();
+    let report = rig.open(false, Some(Crash::Process)).expect("it opens");
+    assert!(report.written_again_bytes.is_some(), "{report:?}");
+    survives_a_power_cut(rig, 3);
+}
+
+#[test]
+fn what_left_memory_after_a_failed_sync_is_cut() {
+    let mut rig = after_a_failed_sync();
+    rig.disk.evict(LogRig::dir().join("00000000000000000000.log")).expect("it is there");
+    let report = rig.open(false, Some(Crash::LoseUnsynced)).expect("it opens");
+    assert!(report.cut.is_some(), "{report:?}");
+    survives_a_power_cut(rig, 1);
+}
+
+#[test]
+fn writing_again_after_a_failed_sync_may_fail_at_any_call() {
+    let mut failed = 0;
+    for n in 0.. {
+        let mut rig = after_a_failed_sync();
+        rig.disk.fail_call(n, Trouble::Io, Repeat::Once);
+        let opened = rig.open(false, Some(Crash::Process));
+        if !rig.disk.fault_was_reached() {
+            break;
+        }
+        if opened.is_err() {
+            failed += 1;
+            rig.crash(Crash::Process);
+            rig.open(false, Some(Crash::Process)).expect("the fault is over");
+        }
+        if rig.sync() == Went::Broken {
+            rig.crash(Crash::Process);
+            rig.open(false, Some(Crash::Process)).expect("the fault is over");
+        }
+        survives_a_power_cut(rig, 3);
+    }
+    assert!(failed > 10, "only {failed} calls were failed");
 }
 
 #[test]

@@ -73,6 +73,8 @@ pub struct Cut {
 /// What opening a log found and did. Empty after a clean stop.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RecoveryReport {
+    /// A sync had failed in the log's last life: so many bytes were written and synced once more before they were read.
+    pub written_again_bytes: Option<u64>,
     /// Bytes that were read and found good.
     pub scanned_bytes: u64,
     /// Batches that were found good.

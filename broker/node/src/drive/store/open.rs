@@ -267,6 +267,14 @@ fn tell_progress(topic: &str, partition: PartitionIndex, progress: Progress) {
 }
 
 fn tell_report(topic: &str, partition: PartitionIndex, report: &RecoveryReport) {
+    if let Some(bytes) = report.written_again_bytes {
+        tracing::warn!(
+            topic,
+            partition,
+            bytes,
+            "a sync failed before the last stop: what it should have covered was written and synced again"
+        );
+    }
     if let Some(cut) = &report.cut {
         tracing::warn!(
             topic,

@@ -114,6 +114,12 @@ fn open_log(
     // The log is short, because snapshots let it be purged: all of it is checked at every start.
     let from = OpenFrom { clean: false, recovery_point: 0, log_start };
     let (log, report) = Log::open(Arc::clone(disk), dir.to_owned(), Arc::new(config), from, now_ms, &mut |_| ())?;
+    if let Some(bytes) = report.written_again_bytes {
+        tracing::warn!(
+            bytes,
+            "a sync of the metadata log failed before the last stop: it was written and synced again"
+        );
+    }
     if let Some(cut) = report.cut {
         tracing::warn!(?cut, "the metadata log ended in bytes that were never acknowledged; they were cut");
     }
