@@ -55,6 +55,9 @@ pub enum GroupError {
     /// INVALID_COMMIT_OFFSET_SIZE (28): the commit does not fit in one batch of `__consumer_offsets`.
     #[error("the commit does not fit in one batch")]
     InvalidCommitOffsetSize,
+    /// INVALID_REQUEST (42): a name that no record can hold.
+    #[error("a name is longer than 32767 bytes")]
+    NameTooLong,
     /// UNKNOWN_SERVER_ERROR (-1): the assignment does not fit in one batch. The group rebalances.
     #[error("the assignment does not fit in one batch")]
     AssignmentTooLarge,

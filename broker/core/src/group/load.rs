@@ -48,7 +48,7 @@ impl Loading {
 
     /// The shard, once everything below the high watermark is replayed.
     #[must_use]
-    pub fn finish(self, now: Tick) -> Shard {
-        Shard::new(self.config, self.committed, now)
+    pub fn finish(self, now: Tick, wall_ms: i64) -> Shard {
+        Shard::new(self.config, self.committed, now, wall_ms)
     }
 }

@@ -1,0 +1,8 @@
+//! Claims about a shard, by stepping it.
+//!
+//! Read next: rig.rs (how), then one file per subject; random.rs lets a hundred members do what they want.
+
+mod loading;
+mod membership;
+mod offsets;
+mod rig;
