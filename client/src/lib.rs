@@ -1,12 +1,13 @@
 //! A Kafka client, in two halves.
 //!
 //! The lower half reaches brokers: `connection` (one socket), `negotiate` (versions), `cluster` (who leads what, and
-//! retries), `admin` (topics, configs, quorum, offsets). The upper half moves records: `producer` and `consumer`.
+//! retries), `admin` (topics, configs, groups, quorum, offsets). The upper half moves records: `producer`, `consumer`, and
+//! `group`, whose members share what they read.
 //!
 //! Holds for the whole crate: connections, wall time and randomness come in through [`World`], so that a simulation can
 //! bring its own; timers are tokio's. A size or count that a broker sends never sizes memory.
 //!
-//! Read next: `cluster`, then `producer` or `consumer`.
+//! Read next: `cluster`, then `producer`, `consumer` or `group`.
 
 #![forbid(unsafe_code)]
 
@@ -19,6 +20,7 @@ mod error;
 #[cfg(test)]
 mod fake;
 mod frame;
+pub mod group;
 mod metadata;
 mod negotiate;
 pub mod producer;
@@ -28,7 +30,7 @@ mod world;
 
 pub use admin::Admin;
 pub use ballast_wire::ErrorCode;
-pub use cluster::{Cluster, Lane, Target};
+pub use cluster::{Cluster, Coordinator, Lane, Target};
 pub use config::{ClientConfig, parse};
 pub use connection::{Connection, ConnectionOptions, Pending, RawRequest};
 pub use error::ClientError;

@@ -1,4 +1,4 @@
-//! Reading and changing the settings of topics and brokers.
+//! Reading and changing the settings of topics, brokers and groups.
 
 use ballast_wire::BrokerId;
 use kafka_protocol::messages::describe_configs_request::DescribeConfigsResource;
@@ -17,6 +17,8 @@ pub enum ConfigResource {
     Broker(BrokerId),
     /// The defaults of all brokers.
     Cluster,
+    /// A group's.
+    Group(String),
 }
 
 impl ConfigResource {
@@ -24,12 +26,13 @@ impl ConfigResource {
         match self {
             ConfigResource::Topic(_) => 2,
             ConfigResource::Broker(_) | ConfigResource::Cluster => 4,
+            ConfigResource::Group(_) => 32,
         }
     }
 
     fn name(&self) -> String {
         match self {
-            ConfigResource::Topic(topic) => topic.clone(),
+            ConfigResource::Topic(name) | ConfigResource::Group(name) => name.clone(),
             ConfigResource::Broker(id) => id.to_string(),
             ConfigResource::Cluster => String::new(),
         }
@@ -39,7 +42,7 @@ impl ConfigResource {
     fn target(&self) -> Target {
         match self {
             ConfigResource::Broker(id) => Target::Broker(*id),
-            ConfigResource::Topic(_) | ConfigResource::Cluster => Target::Any,
+            ConfigResource::Topic(_) | ConfigResource::Cluster | ConfigResource::Group(_) => Target::Any,
         }
     }
 }
@@ -50,6 +53,7 @@ impl std::fmt::Display for ConfigResource {
             ConfigResource::Topic(topic) => write!(f, "topic {topic}"),
             ConfigResource::Broker(id) => write!(f, "broker {id}"),
             ConfigResource::Cluster => f.write_str("the cluster"),
+            ConfigResource::Group(group) => write!(f, "group {group}"),
         }
     }
 }
@@ -67,6 +71,8 @@ pub enum ConfigSource {
     Static,
     /// Nobody set it.
     Default,
+    /// Set on the group.
+    Group,
     /// One that this client does not know, by its number.
     Other(i8),
 }
@@ -79,6 +85,7 @@ impl ConfigSource {
             3 => ConfigSource::DynamicCluster,
             4 => ConfigSource::Static,
             5 => ConfigSource::Default,
+            8 => ConfigSource::Group,
             other => ConfigSource::Other(other),
         }
     }
@@ -92,6 +99,7 @@ impl ConfigSource {
             ConfigSource::DynamicCluster => "DYNAMIC_DEFAULT_BROKER_CONFIG",
             ConfigSource::Static => "STATIC_BROKER_CONFIG",
             ConfigSource::Default => "DEFAULT_CONFIG",
+            ConfigSource::Group => "DYNAMIC_GROUP_CONFIG",
             ConfigSource::Other(_) => "UNKNOWN",
         }
     }

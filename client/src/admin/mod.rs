@@ -1,16 +1,23 @@
-//! Administration: topics, configs, offsets, the cluster itself. Every call is tried again until `default.api.timeout.ms`.
+//! Administration: topics, configs, offsets, groups, elections, the cluster itself. Every call is tried again until `default.api.timeout.ms`.
 //!
 //! Answers come as plain structs of ours: whoever prints them need not know the protocol's own.
 //!
-//! Read next: `topics`, `configs`, `offsets`, `brokers`.
+//! Read next: `topics`, `configs`, `offsets`, `brokers`, `groups`, `group_offsets`, `elections`.
 
 mod brokers;
 mod configs;
+mod elections;
+mod group_offsets;
+mod groups;
 mod offsets;
 mod topics;
 
 pub use brokers::{BrokerDescription, ClusterDescription, LogDir, LogDirPartition, Quorum, QuorumNode, QuorumReplica};
 pub use configs::{ConfigEntry, ConfigResource, ConfigSource};
+pub use elections::{Elected, Election};
+pub use group_offsets::{CommittedOffset, GroupPartition};
+pub(crate) use group_offsets::{Committer, commit_request, committed, fetch_request, fetched};
+pub use groups::{GroupDescription, GroupMember, ListedGroup};
 pub use offsets::{EpochEnd, ListedOffset, OffsetSpec};
 pub use topics::{CreatedTopic, NewTopic};
 

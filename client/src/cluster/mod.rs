@@ -10,11 +10,13 @@
 //!
 //! Read next: `pool` (connections), `refresh` (metadata), then `admin`, `producer`, `consumer`.
 
+mod coordinator;
 mod pool;
 mod refresh;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ballast_net::random_below;
@@ -22,6 +24,7 @@ use ballast_wire::{BrokerId, LeaderEpoch, PartitionIndex};
 use kafka_protocol::protocol::Request;
 use parking_lot::Mutex;
 
+pub use coordinator::Coordinator;
 pub use pool::Lane;
 
 use crate::config::ClientConfig;
@@ -53,6 +56,8 @@ struct Inner {
     world: World,
     pool: Pool,
     view: Mutex<View>,
+    /// Of groups that somebody uses, as last found.
+    coordinators: Mutex<BTreeMap<String, Coordinator>>,
     /// Held by whoever refreshes the metadata.
     refreshing: tokio::sync::Mutex<()>,
 }
@@ -66,6 +71,7 @@ impl Cluster {
             world,
             pool: Pool::default(),
             view: Mutex::new(View::default()),
+            coordinators: Mutex::new(BTreeMap::new()),
             refreshing: tokio::sync::Mutex::new(()),
         };
         Cluster { inner: Arc::new(inner) }

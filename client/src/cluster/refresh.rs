@@ -101,6 +101,22 @@ impl Cluster {
         }
     }
 
+    /// Metadata in which those of `topics` are that there are now. They are asked for in every later refresh.
+    ///
+    /// # Errors
+    /// What stood in the way of an answer.
+    pub async fn topics_there_are(&self, topics: &[&str]) -> Result<Arc<Metadata>, ClientError> {
+        let names: Vec<String> = topics.iter().map(|&topic| topic.to_owned()).collect();
+        self.inner.view.lock().wanted.extend(names.iter().cloned());
+        let mut retry = self.retry(format!("metadata of {}", topics.join(", ")));
+        loop {
+            match self.ask(Some(&names), false).await {
+                Ok(_) => return Ok(self.metadata()),
+                Err(failed) => retry.pause(failed).await?,
+            }
+        }
+    }
+
     /// Metadata of every topic that there is.
     ///
     /// # Errors

@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ballast_wire::{BrokerId, Offset, PartitionIndex};
+use ballast_wire::{BrokerId, LeaderEpoch, Offset, PartitionIndex};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
@@ -136,6 +136,34 @@ impl Consumer {
     pub fn position(&self, topic: &str, partition: PartitionIndex) -> Option<Offset> {
         let position = self.positions.get(&(Arc::from(topic), partition))?;
         position.start.is_none().then_some(position.offset)
+    }
+
+    /// Goes on at `offset`, also backwards. False if the partition is not being read.
+    pub fn seek(&mut self, topic: &str, partition: PartitionIndex, offset: Offset) -> bool {
+        let position = self.positions.get_mut(&(Arc::from(topic), partition));
+        position.map(|position| position.found(offset)).is_some()
+    }
+
+    /// Reads these partitions from now on, and no others; each with the epoch of the record before, -1 if unknown. Nothing
+    /// is looked up before the next poll.
+    pub(crate) fn resume(&mut self, partitions: BTreeMap<(Arc<str>, PartitionIndex), (StartAt, LeaderEpoch)>) {
+        let position = |(key, (start, epoch))| {
+            let mut position = Position::new(start);
+            position.epoch = epoch;
+            (key, position)
+        };
+        self.positions = partitions.into_iter().map(position).collect();
+    }
+
+    /// What is being read.
+    pub(crate) fn partitions(&self) -> impl Iterator<Item = (&str, PartitionIndex)> {
+        self.positions.keys().map(|(topic, partition)| (&**topic, *partition))
+    }
+
+    /// How far each partition has been handed out, and the epoch of its last record; those that are known.
+    pub(crate) fn offsets(&self) -> impl Iterator<Item = ((&str, PartitionIndex), Offset, LeaderEpoch)> {
+        let known = self.positions.iter().filter(|(_, position)| position.start.is_none());
+        known.map(|((topic, partition), position)| ((&**topic, *partition), position.offset, position.epoch))
     }
 
     /// Has everything been handed out that could be read when brokers last answered?
