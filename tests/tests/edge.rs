@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use ballast_broker::session::{AllowAll, DenyAll};
 use ballast_tests::embedded::Embedded;
+use ballast_tests::raw::groups;
 use ballast_tests::raw::{Connection, Fetch, batch, fetch_row, name, text};
 use kafka_protocol::messages::api_versions_request::ApiVersionsRequest;
 use kafka_protocol::messages::create_partitions_request::CreatePartitionsTopic;
@@ -12,16 +13,20 @@ use kafka_protocol::messages::create_topics_request::CreatableTopic;
 use kafka_protocol::messages::delete_records_request::{DeleteRecordsPartition, DeleteRecordsTopic};
 use kafka_protocol::messages::describe_configs_request::DescribeConfigsResource;
 use kafka_protocol::messages::describe_topic_partitions_request::TopicRequest;
+use kafka_protocol::messages::leave_group_request::MemberIdentity;
 use kafka_protocol::messages::list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic};
 use kafka_protocol::messages::metadata_request::MetadataRequestTopic;
 use kafka_protocol::messages::offset_for_leader_epoch_request::{OffsetForLeaderPartition, OffsetForLeaderTopic};
 use kafka_protocol::messages::{
-    CreatePartitionsRequest, CreateTopicsRequest, DeleteRecordsRequest, DeleteTopicsRequest, DescribeClusterRequest,
-    DescribeConfigsRequest, DescribeLogDirsRequest, DescribeQuorumRequest, DescribeTopicPartitionsRequest,
-    InitProducerIdRequest, ListOffsetsRequest, MetadataRequest, OffsetForLeaderEpochRequest, ProduceRequest,
+    CreatePartitionsRequest, CreateTopicsRequest, DeleteGroupsRequest, DeleteRecordsRequest, DeleteTopicsRequest,
+    DescribeClusterRequest, DescribeConfigsRequest, DescribeGroupsRequest, DescribeLogDirsRequest,
+    DescribeQuorumRequest, DescribeTopicPartitionsRequest, FindCoordinatorRequest, InitProducerIdRequest,
+    LeaveGroupRequest, ListGroupsRequest, ListOffsetsRequest, MetadataRequest, OffsetDeleteRequest,
+    OffsetForLeaderEpochRequest, ProduceRequest,
 };
 
 const TOPIC_AUTHORIZATION_FAILED: i16 = 29;
+const GROUP_AUTHORIZATION_FAILED: i16 = 30;
 const CLUSTER_AUTHORIZATION_FAILED: i16 = 31;
 
 fn address(embedded: &Embedded, listener: usize) -> String {
@@ -88,6 +93,28 @@ fn answers(connection: &mut Connection) -> Vec<(i16, i16)> {
     ]
 }
 
+/// The same of the APIs of groups.
+fn group_answers(connection: &mut Connection) -> Vec<(i16, i16)> {
+    let find = FindCoordinatorRequest::default().with_coordinator_keys(vec![text("g")]);
+    let leave = LeaveGroupRequest::default().with_group_id(groups::group_id("g"));
+    let leave = leave.with_members(vec![MemberIdentity::default().with_member_id(text("m"))]);
+    let describe = DescribeGroupsRequest::default().with_groups(vec![groups::group_id("g")]);
+    let delete = DeleteGroupsRequest::default().with_groups_names(vec![groups::group_id("g")]);
+    let forget = OffsetDeleteRequest::default().with_group_id(groups::group_id("g"));
+    vec![
+        (8, connection.call(9, &groups::commit("g", "", -1, "t", &[(0, 1, None)])).topics[0].partitions[0].error_code),
+        (9, connection.offsets("g", None).error_code),
+        (10, connection.call(6, &find).coordinators[0].error_code),
+        (11, connection.call(9, &groups::join("g", "")).error_code),
+        (12, connection.call(4, &groups::heartbeat("g", "m", 1)).error_code),
+        (13, connection.call(5, &leave).error_code),
+        (14, connection.call(5, &groups::sync("g", "m", 1, &[])).error_code),
+        (15, connection.call(5, &describe).groups[0].error_code),
+        (42, connection.call(2, &delete).results[0].error_code),
+        (47, connection.call(0, &forget).error_code),
+    ]
+}
+
 #[test]
 fn who_may_do_nothing_is_refused_by_every_api_that_is_advertised() {
     let embedded = Embedded::start(&["listeners=PLAINTEXT://127.0.0.1:0"], Arc::new(DenyAll));
@@ -98,9 +125,15 @@ fn who_may_do_nothing_is_refused_by_every_api_that_is_advertised() {
             if [22, 35, 55].contains(key) { CLUSTER_AUTHORIZATION_FAILED } else { TOPIC_AUTHORIZATION_FAILED };
         assert_eq!(*code, expected, "key {key}");
     }
-    // These tell what every client must know, and nothing about topics.
-    let open: BTreeSet<i16> = [18, 60].into();
-    let asked: BTreeSet<i16> = refused.into_iter().map(|(key, _)| key).chain(open).collect();
+    let of_groups = group_answers(&mut connection);
+    for (key, code) in &of_groups {
+        assert_eq!(*code, GROUP_AUTHORIZATION_FAILED, "key {key}");
+    }
+    // These tell what every client must know, and nothing about topics and groups.
+    let open: BTreeSet<i16> = [16, 18, 60].into();
+    let asked: BTreeSet<i16> = refused.into_iter().chain(of_groups).map(|(key, _)| key).chain(open).collect();
+    let listed = connection.call(5, &ListGroupsRequest::default());
+    assert_eq!((listed.error_code, listed.groups.len()), (0, 0), "groups are shown to who may not see them");
     let versions =
         ApiVersionsRequest::default().with_client_software_name(text("edge")).with_client_software_version(text("1"));
     let advertised: BTreeSet<i16> = connection.call(3, &versions).api_keys.iter().map(|api| api.api_key).collect();
@@ -116,8 +149,9 @@ fn who_may_do_everything_is_refused_by_none() {
     let embedded = Embedded::start(&["listeners=PLAINTEXT://127.0.0.1:0"], Arc::new(AllowAll));
     let mut connection = Connection::open(&address(&embedded, 0));
     connection.create_topic("t", 1, &[]);
-    for (key, code) in answers(&mut connection) {
-        assert!(![29, 31].contains(&code), "key {key} answered {code}");
+    connection.coordinator("g");
+    for (key, code) in answers(&mut connection).into_iter().chain(group_answers(&mut connection)) {
+        assert!(![29, 30, 31].contains(&code), "key {key} answered {code}");
     }
     embedded.stop();
 }

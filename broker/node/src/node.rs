@@ -10,13 +10,13 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::drive::controller::ControllerHandle;
+use crate::drive::coordinator::Coordinators;
 use crate::drive::metadata::Metadata;
 use crate::drive::partition::{LeaderHint, Partition};
 use crate::drive::producer_ids::ProducerIds;
 use crate::drive::settings::LiveSettings;
 use crate::drive::store::Store;
 use crate::drive::ticks::Ticks;
-use crate::embed::harness::Harness;
 use crate::http::metrics::Metrics;
 use crate::net::limits::{Budget, ConnectionCount};
 use crate::quorum::Quorum;
@@ -33,12 +33,11 @@ pub(crate) struct Node {
     pub(crate) metadata: Arc<Metadata>,
     pub(crate) store: Arc<Store>,
     pub(crate) controller: ControllerHandle,
+    pub(crate) coordinators: Arc<Coordinators>,
     pub(crate) producer_ids: ProducerIds,
     pub(crate) fetch_sessions: Mutex<FetchSessions>,
     pub(crate) quorum: Arc<Quorum>,
     pub(crate) metrics: Metrics,
-    /// What a test holds the broker by, if one does.
-    pub(crate) harness: Option<Arc<Harness>>,
     pub(crate) budget: Arc<Budget>,
     pub(crate) connections: Arc<ConnectionCount>,
     /// Epoch of the registration, -1 before there is one.

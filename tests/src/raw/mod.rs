@@ -10,6 +10,7 @@
 
 pub mod batches;
 pub mod connection;
+pub mod groups;
 pub mod layout;
 pub mod messages;
 pub mod rows;

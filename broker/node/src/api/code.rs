@@ -2,8 +2,10 @@
 //!
 //! The matches are exhaustive on purpose: a new cause does not compile until it has a code.
 
+use ballast_core::group::GroupError;
 use ballast_log::{AppendError, LogError, ReadError};
 
+use crate::drive::coordinator::Unavailable;
 use crate::drive::partition::{ProduceError, Refused};
 
 /// A code of Kafka's `Errors`.
@@ -18,12 +20,22 @@ pub(crate) const LEADER_NOT_AVAILABLE: Code = 5;
 pub(crate) const NOT_LEADER_OR_FOLLOWER: Code = 6;
 pub(crate) const REQUEST_TIMED_OUT: Code = 7;
 pub(crate) const MESSAGE_TOO_LARGE: Code = 10;
+pub(crate) const OFFSET_METADATA_TOO_LARGE: Code = 12;
 pub(crate) const COORDINATOR_LOAD_IN_PROGRESS: Code = 14;
+pub(crate) const COORDINATOR_NOT_AVAILABLE: Code = 15;
+pub(crate) const NOT_COORDINATOR: Code = 16;
 pub(crate) const INVALID_TOPIC_EXCEPTION: Code = 17;
 pub(crate) const RECORD_LIST_TOO_LARGE: Code = 18;
 pub(crate) const NOT_ENOUGH_REPLICAS: Code = 19;
 pub(crate) const NOT_ENOUGH_REPLICAS_AFTER_APPEND: Code = 20;
 pub(crate) const INVALID_REQUIRED_ACKS: Code = 21;
+pub(crate) const ILLEGAL_GENERATION: Code = 22;
+pub(crate) const INCONSISTENT_GROUP_PROTOCOL: Code = 23;
+pub(crate) const INVALID_GROUP_ID: Code = 24;
+pub(crate) const UNKNOWN_MEMBER_ID: Code = 25;
+pub(crate) const INVALID_SESSION_TIMEOUT: Code = 26;
+pub(crate) const REBALANCE_IN_PROGRESS: Code = 27;
+pub(crate) const INVALID_COMMIT_OFFSET_SIZE: Code = 28;
 pub(crate) const TOPIC_AUTHORIZATION_FAILED: Code = 29;
 pub(crate) const GROUP_AUTHORIZATION_FAILED: Code = 30;
 pub(crate) const CLUSTER_AUTHORIZATION_FAILED: Code = 31;
@@ -37,6 +49,8 @@ pub(crate) const INVALID_TXN_STATE: Code = 48;
 pub(crate) const TRANSACTION_COORDINATOR_FENCED: Code = 52;
 pub(crate) const TRANSACTIONAL_ID_AUTHORIZATION_FAILED: Code = 53;
 pub(crate) const KAFKA_STORAGE_ERROR: Code = 56;
+pub(crate) const NON_EMPTY_GROUP: Code = 68;
+pub(crate) const GROUP_ID_NOT_FOUND: Code = 69;
 pub(crate) const FETCH_SESSION_ID_NOT_FOUND: Code = 70;
 pub(crate) const INVALID_FETCH_SESSION_EPOCH: Code = 71;
 pub(crate) const LISTENER_NOT_FOUND: Code = 72;
@@ -44,11 +58,46 @@ pub(crate) const FENCED_LEADER_EPOCH: Code = 74;
 pub(crate) const UNKNOWN_LEADER_EPOCH: Code = 75;
 pub(crate) const UNSUPPORTED_COMPRESSION_TYPE: Code = 76;
 pub(crate) const OFFSET_NOT_AVAILABLE: Code = 78;
+pub(crate) const MEMBER_ID_REQUIRED: Code = 79;
+pub(crate) const GROUP_MAX_SIZE_REACHED: Code = 81;
+pub(crate) const FENCED_INSTANCE_ID: Code = 82;
+pub(crate) const GROUP_SUBSCRIBED_TO_TOPIC: Code = 86;
 pub(crate) const INVALID_RECORD: Code = 87;
 pub(crate) const UNKNOWN_TOPIC_ID: Code = 100;
 pub(crate) const FETCH_SESSION_TOPIC_ID_ERROR: Code = 106;
 pub(crate) const UNSUPPORTED_ENDPOINT_TYPE: Code = 115;
 pub(crate) const MISMATCHED_ENDPOINT_TYPE: Code = 114;
+
+/// Why a group refused.
+pub(crate) fn of_group(error: &GroupError) -> Code {
+    match error {
+        GroupError::InvalidGroupId => INVALID_GROUP_ID,
+        GroupError::NameTooLong => INVALID_REQUEST,
+        GroupError::InvalidSessionTimeout { .. } => INVALID_SESSION_TIMEOUT,
+        GroupError::MemberIdRequired => MEMBER_ID_REQUIRED,
+        GroupError::UnknownMemberId => UNKNOWN_MEMBER_ID,
+        GroupError::FencedInstanceId => FENCED_INSTANCE_ID,
+        GroupError::IllegalGeneration => ILLEGAL_GENERATION,
+        GroupError::RebalanceInProgress => REBALANCE_IN_PROGRESS,
+        GroupError::InconsistentGroupProtocol => INCONSISTENT_GROUP_PROTOCOL,
+        GroupError::GroupMaxSizeReached => GROUP_MAX_SIZE_REACHED,
+        GroupError::GroupIdNotFound => GROUP_ID_NOT_FOUND,
+        GroupError::NonEmptyGroup => NON_EMPTY_GROUP,
+        GroupError::GroupSubscribedToTopic => GROUP_SUBSCRIBED_TO_TOPIC,
+        GroupError::OffsetMetadataTooLarge => OFFSET_METADATA_TOO_LARGE,
+        GroupError::InvalidCommitOffsetSize => INVALID_COMMIT_OFFSET_SIZE,
+        GroupError::AssignmentTooLarge => UNKNOWN_SERVER_ERROR,
+    }
+}
+
+/// Why nobody answered for a group.
+pub(crate) fn of_unavailable(error: Unavailable) -> Code {
+    match error {
+        Unavailable::Loading => COORDINATOR_LOAD_IN_PROGRESS,
+        Unavailable::NotAvailable => COORDINATOR_NOT_AVAILABLE,
+        Unavailable::NotCoordinator => NOT_COORDINATOR,
+    }
+}
 
 /// Why this broker did not serve a partition.
 pub(crate) fn of_refused(error: &Refused) -> Code {

@@ -12,19 +12,31 @@ mod api_versions;
 mod controller;
 mod create_partitions;
 mod create_topics;
+mod delete_groups;
 mod delete_records;
 mod delete_topics;
 mod describe_cluster;
 mod describe_configs;
+mod describe_groups;
 mod describe_log_dirs;
 mod describe_quorum;
 mod describe_topic_partitions;
 pub(crate) mod fetch;
+mod find_coordinator;
+mod group;
+mod heartbeat;
 mod init_producer_id;
+mod join_group;
+mod leave_group;
+mod list_groups;
 mod list_offsets;
 mod metadata;
+mod offset_commit;
+mod offset_delete;
+mod offset_fetch;
 mod offset_for_leader_epoch;
 mod produce;
+mod sync_group;
 pub(crate) mod view;
 
 use std::sync::Arc;
@@ -33,7 +45,6 @@ use ballast_net::BoxFuture;
 use ballast_wire::frame::{ApiKey, RequestHeader};
 
 use self::call::{Call, Ctx};
-use crate::embed::faults::intercept;
 use crate::net::conn::{Answer, Service, Started};
 use crate::net::frame::Frame;
 use crate::node::Node;
@@ -53,15 +64,6 @@ pub(crate) struct Api {
     start: fn(Call) -> BoxFuture<'static, Answer>,
 }
 
-impl Api {
-    /// The newest version that `node` serves; `None` if a test has taken this API away.
-    pub(crate) fn newest(&self, node: &Node) -> Option<i16> {
-        let limit = node.harness.as_ref().and_then(|harness| harness.max_version(self.key));
-        let newest = limit.map_or(self.max, |limit| limit.min(self.max));
-        (newest >= self.min).then_some(newest)
-    }
-}
-
 const fn api(key: ApiKey, min: i16, max: i16, start: fn(Call) -> BoxFuture<'static, Answer>) -> Api {
     Api { key, min, max, advertised_min: min, overlaps: false, start }
 }
@@ -72,6 +74,15 @@ pub(crate) const TABLE: &[Api] = &[
     Api { overlaps: true, ..api(ApiKey::FETCH, 4, 18, fetch::start) },
     api(ApiKey::LIST_OFFSETS, 1, 10, |call| call.typed(list_offsets::handle)),
     api(ApiKey::METADATA, 0, 13, metadata::start),
+    api(ApiKey::OFFSET_COMMIT, 2, 10, offset_commit::start),
+    api(ApiKey::OFFSET_FETCH, 1, 10, offset_fetch::start),
+    api(ApiKey::FIND_COORDINATOR, 0, 6, |call| call.typed(find_coordinator::handle)),
+    api(ApiKey::JOIN_GROUP, 0, 9, |call| call.typed(join_group::handle)),
+    api(ApiKey::HEARTBEAT, 0, 4, |call| call.typed(heartbeat::handle)),
+    api(ApiKey::LEAVE_GROUP, 0, 5, |call| call.typed(leave_group::handle)),
+    api(ApiKey::SYNC_GROUP, 0, 5, |call| call.typed(sync_group::handle)),
+    api(ApiKey::DESCRIBE_GROUPS, 0, 6, |call| call.typed(describe_groups::handle)),
+    api(ApiKey::LIST_GROUPS, 0, 5, |call| call.typed(list_groups::handle)),
     api(ApiKey::API_VERSIONS, 0, 4, |call| call.typed(api_versions::handle)),
     api(ApiKey::CREATE_TOPICS, 2, 7, |call| call.typed(create_topics::handle)),
     api(ApiKey::DELETE_TOPICS, 1, 6, |call| call.typed(delete_topics::handle)),
@@ -81,6 +92,8 @@ pub(crate) const TABLE: &[Api] = &[
     api(ApiKey::DESCRIBE_CONFIGS, 1, 4, |call| call.typed(describe_configs::handle)),
     api(ApiKey::DESCRIBE_LOG_DIRS, 1, 4, |call| call.typed(describe_log_dirs::handle)),
     api(ApiKey::CREATE_PARTITIONS, 0, 3, |call| call.typed(create_partitions::handle)),
+    api(ApiKey::DELETE_GROUPS, 0, 2, |call| call.typed(delete_groups::handle)),
+    api(ApiKey::OFFSET_DELETE, 0, 0, |call| call.typed(offset_delete::handle)),
     api(ApiKey::DESCRIBE_QUORUM, 0, 2, |call| call.typed(describe_quorum::handle)),
     api(ApiKey::DESCRIBE_CLUSTER, 0, 2, |call| call.typed(describe_cluster::handle)),
     api(ApiKey::DESCRIBE_TOPIC_PARTITIONS, 0, 0, |call| call.typed(describe_topic_partitions::handle)),
@@ -98,16 +111,15 @@ impl Service for Requests {
         let Frame { bytes, charge } = frame;
         let (header, body) = RequestHeader::parse(&bytes).map_err(|error| format!("a request header: {error}"))?;
         let RequestHeader { key, version, correlation_id, ref client_id } = header;
-        let served = TABLE.iter().find(|api| api.key == key).and_then(|api| Some((api, api.newest(&self.node)?)));
-        let Some((api, newest)) = served else {
+        let Some(api) = TABLE.iter().find(|api| api.key == key) else {
             return Err(format!("{key} is not served here"));
         };
-        if version < api.min || version > newest {
+        if version < api.min || version > api.max {
             if key == ApiKey::API_VERSIONS {
-                let answer = Box::pin(std::future::ready(api_versions::unsupported(&self.node, correlation_id)));
+                let answer = Box::pin(std::future::ready(api_versions::unsupported(correlation_id)));
                 return Ok(Started { answer, overlaps: false });
             }
-            return Err(format!("{key} v{version} is not served, v{} to v{newest} are", api.min));
+            return Err(format!("{key} v{version} is not served, v{} to v{} are", api.min, api.max));
         }
         let session = match client_id.as_deref() {
             None | Some("") => self.session.clone(),
@@ -115,13 +127,9 @@ impl Service for Requests {
         };
         self.node.metrics.request(key);
         let body = bytes.slice(body.position()..);
-        let ctx = Ctx { node: Arc::clone(&self.node), key, session, version };
-        let call = Call { ctx, correlation_id, body, charge };
-        let answer = match &self.node.harness {
-            None => (api.start)(call),
-            Some(harness) => intercept::serve(harness, call, api.start),
-        };
-        Ok(Started { answer, overlaps: api.overlaps })
+        let ctx = Ctx { node: Arc::clone(&self.node), session, version };
+        let call = Call { ctx, key, correlation_id, body, charge };
+        Ok(Started { answer: (api.start)(call), overlaps: api.overlaps })
     }
 }
 

@@ -84,7 +84,8 @@ pub(crate) fn cluster_operations(ctx: &Ctx) -> i32 {
     bits(ctx, CLUSTER_OPERATIONS, Resource::Cluster)
 }
 
-fn bits(ctx: &Ctx, operations: &[(Operation, u32)], resource: Resource<'_>) -> i32 {
+/// The sender's rights on a resource, as a bit for each of these operations.
+pub(super) fn bits(ctx: &Ctx, operations: &[(Operation, u32)], resource: Resource<'_>) -> i32 {
     operations.iter().filter(|(operation, _)| ctx.may(*operation, resource)).fold(0, |bits, (_, bit)| bits | 1 << bit)
 }
 

@@ -1,10 +1,12 @@
-//! Takes in metadata entries one after another: first settings and store do what they say, then the handlers see them.
+//! Takes in metadata entries one after another: first settings, store and coordinators do what they say, then the handlers see
+//! them.
 
 use std::sync::Arc;
 
 use ballast_core::image::{Delta, Image, ResourceKind};
 use tokio::sync::mpsc;
 
+use crate::drive::coordinator::Coordinators;
 use crate::drive::metadata::Metadata;
 use crate::drive::settings::LiveSettings;
 use crate::drive::store::{Store, on_disk};
@@ -17,6 +19,7 @@ pub(super) async fn publish(
     mut entries: Entries,
     settings: Arc<LiveSettings>,
     store: Arc<Store>,
+    coordinators: Arc<Coordinators>,
     metadata: Arc<Metadata>,
 ) {
     while let Some((mut image, mut delta)) = entries.recv().await {
@@ -29,7 +32,12 @@ pub(super) async fn publish(
             settings.apply(&image);
         }
         let (this, at_image) = (Arc::clone(&store), Arc::clone(&image));
-        on_disk(&store.disk(), move || this.apply(&at_image, &delta)).await;
+        let delta = on_disk(&store.disk(), move || {
+            this.apply(&at_image, &delta);
+            delta
+        })
+        .await;
+        coordinators.apply(&image, &delta);
         metadata.publish(image);
     }
 }

@@ -23,13 +23,13 @@ use super::publish::{Entries, publish};
 use super::{Broker, BrokerConfig, Tasks, World};
 use crate::api::Requests;
 use crate::drive::controller::{MetadataLog, controller};
+use crate::drive::coordinator::{Coordinators, Surroundings};
 use crate::drive::metadata::Metadata;
 use crate::drive::producer_ids::ProducerIds;
 use crate::drive::registration::{self, Identity};
 use crate::drive::settings::LiveSettings;
 use crate::drive::store::{Dir, OpenError, Store, StoreConfig};
 use crate::drive::ticks::Ticks;
-use crate::embed::harness::Harness;
 use crate::http::{self, metrics::Metrics};
 use crate::net::conn::ConnLimits;
 use crate::net::limits::{Budget, ConnectionCount};
@@ -102,7 +102,6 @@ struct Base {
     entries: Entries,
     /// Broker epoch of the last clean stop, -1 if the last stop was none.
     previous_epoch: i64,
-    harness: Option<Arc<Harness>>,
 }
 
 impl Broker {
@@ -202,8 +201,7 @@ impl Base {
             "logs are open"
         );
         let previous_epoch = opened.clean_epoch.unwrap_or(-1);
-        let harness = config.harness.clone();
-        Ok(Base { id, incarnation, settings, ticks, store, quorum, metadata, entries, previous_epoch, harness })
+        Ok(Base { id, incarnation, settings, ticks, store, quorum, metadata, entries, previous_epoch })
     }
 }
 
@@ -240,8 +238,14 @@ async fn run(
     let log: Arc<dyn MetadataLog> = Arc::clone(&base.quorum) as Arc<dyn MetadataLog>;
     let machine = new_controller(&base, world)?;
     let (handle, controlling) = controller(machine, Arc::clone(&log), base.ticks);
-    let publishing =
-        publish(base.entries, Arc::clone(&base.settings), Arc::clone(&base.store), Arc::clone(&base.metadata));
+    let coordinators = coordinators(&base, world);
+    let publishing = publish(
+        base.entries,
+        Arc::clone(&base.settings),
+        Arc::clone(&base.store),
+        Arc::clone(&coordinators),
+        Arc::clone(&base.metadata),
+    );
     let mut background = vec![tokio::spawn(controlling), tokio::spawn(publishing)];
 
     let settings = base.settings.now();
@@ -255,11 +259,11 @@ async fn run(
         metadata: Arc::clone(&base.metadata),
         store: Arc::clone(&base.store),
         controller: handle,
+        coordinators,
         producer_ids: ProducerIds::default(),
         fetch_sessions: Mutex::new(FetchSessions::new(settings.replication.fetch_session_slots)),
         quorum: base.quorum,
         metrics: Metrics::new(),
-        harness: base.harness,
         budget: Budget::new(usize::try_from(memory).unwrap_or(usize::MAX)),
         connections: ConnectionCount::new(),
         epoch: AtomicI64::new(-1),
@@ -289,6 +293,16 @@ async fn run(
     }
     let close = node.stopping.clone();
     Ok((node, Tasks { leave, close, membership, connections, background }))
+}
+
+/// Groups are led from the first entry on that registers this life of the broker.
+fn coordinators(base: &Base, world: &World) -> Arc<Coordinators> {
+    Arc::new(Coordinators::new(Surroundings {
+        store: Arc::clone(&base.store),
+        settings: Arc::clone(&base.settings),
+        clock: Arc::clone(&world.clock),
+        ticks: base.ticks,
+    }))
 }
 
 fn new_controller(base: &Base, world: &World) -> Result<Controller, SettingError> {

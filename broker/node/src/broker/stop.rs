@@ -28,6 +28,8 @@ impl Broker {
             }
         };
         tasks.close.send_replace(true);
+        // Joins that wait for other members would keep their connections.
+        node.coordinators.close();
         for mut listener in tasks.connections {
             if timeout(CONNECTIONS_MAX, &mut listener).await.is_err() {
                 tracing::warn!("connections are cut off: they did not take their answers in time");
@@ -47,6 +49,7 @@ impl Broker {
     /// Ends at once, as a crash would: nothing is flushed, nothing is marked.
     pub fn kill(self) {
         let tasks = self.tasks;
+        self.node.coordinators.close();
         tasks.membership.abort();
         tasks.connections.iter().chain(&tasks.background).for_each(tokio::task::JoinHandle::abort);
     }

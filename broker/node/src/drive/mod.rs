@@ -3,6 +3,7 @@
 //! Read next: `partition` (one partition's log and its leader), `waiters` (who waits for a partition).
 
 pub(crate) mod controller;
+pub(crate) mod coordinator;
 pub(crate) mod hosted;
 pub(crate) mod metadata;
 pub(crate) mod partition;

@@ -224,26 +224,41 @@ impl Partition {
         now_ms: i64,
         now: Tick,
     ) -> Result<Produced, ProduceError> {
-        let (appended, wait) = {
-            let role = self.role.lock();
-            if self.is_offline() {
-                return Err(Refused::Offline.into());
-            }
-            let Some(leader) = &role.leader else { return Err(Refused::NotLeader(role.hint).into()) };
-            if until == Until::Committed && leader.is_under_min_isr() {
-                return Err(Refused::NotEnoughReplicas.into());
-            }
-            let epoch = leader.leader_epoch();
-            self.waiters.enter_produce(until, || {
-                self.log.append(batch, epoch, now_ms).map(|appended| (appended, appended.last_offset))
-            })?
-        };
-        self.drain(Budget::Through(appended.last_offset), now_ms, now);
-        if appended.duplicate {
+        let produced = self.enqueue(batch, until, now_ms)?;
+        self.write(produced.appended.last_offset, now_ms, now);
+        if produced.appended.duplicate {
             // The original may have been published, and its waiters told, long before this one came.
             self.wake();
         }
+        Ok(produced)
+    }
+
+    /// The first half of [`Partition::produce`]: the batch has its offsets and its place in the log. No I/O, so that whoever
+    /// must keep an order among batches may call it under a lock; [`Partition::write`] has to follow.
+    pub(crate) fn enqueue(&self, batch: ValidBatch, until: Until, now_ms: i64) -> Result<Produced, ProduceError> {
+        let role = self.role.lock();
+        if self.is_offline() {
+            return Err(Refused::Offline.into());
+        }
+        let Some(leader) = &role.leader else { return Err(Refused::NotLeader(role.hint).into()) };
+        if until == Until::Committed && leader.is_under_min_isr() {
+            return Err(Refused::NotEnoughReplicas.into());
+        }
+        let epoch = leader.leader_epoch();
+        let (appended, wait) = self.waiters.enter_produce(until, || {
+            self.log.append(batch, epoch, now_ms).map(|appended| (appended, appended.last_offset))
+        })?;
         Ok(Produced { appended, wait })
+    }
+
+    /// Writes what is queued, unless somebody else is writing and will do so; at least through `last_offset`.
+    pub(crate) fn write(self: &Arc<Self>, last_offset: Offset, now_ms: i64, now: Tick) {
+        self.drain(Budget::Through(last_offset), now_ms, now);
+    }
+
+    /// The disk, for work that blocks.
+    pub(crate) fn disk(&self) -> Arc<dyn Disk> {
+        Arc::clone(&self.disk)
     }
 
     /// Were there still enough in-sync replicas when the batch was committed? If not the client is told so (20), although

@@ -103,7 +103,7 @@ pub(super) const GROUPS: &[Setting] = &[
         .used("Partitions of `__consumer_offsets`, when it is created."),
     short("offsets.topic.replication.factor", "3")
         .at_least(1)
-        .used("Replicas of `__consumer_offsets`, when it is created. Creation waits until as many brokers are up."),
+        .used("Replicas of `__consumer_offsets`, when it is created; fewer if fewer brokers are alive then."),
     int("offsets.topic.segment.bytes", "104857600").at_least(1).used("Segment size of `__consumer_offsets`."),
     int("share.coordinator.append.linger.ms", "-1").at_least(-1),
     int("share.coordinator.cached.buffer.max.bytes", "1048588").at_least(524_288).scope(Cluster),

@@ -1,0 +1,136 @@
+//! `__consumer_offsets`: which of its partitions a group lives in, and how it comes to be.
+//!
+//! The first question for a coordinator has it made, with `offsets.topic.num.partitions` partitions. It has
+//! `offsets.topic.replication.factor` replicas, or as many as there are live brokers if those are fewer: a single node with
+//! Kafka's defaults must serve groups.
+
+use std::time::Duration;
+
+use ballast_core::controller::{NewTopic, Request, Response};
+use ballast_core::image::Image;
+use ballast_core::settings::GroupSettings;
+use ballast_wire::PartitionIndex;
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+use crate::drive::controller::ControllerHandle;
+use crate::drive::metadata::Metadata;
+
+/// Its name.
+pub(crate) const OFFSETS_TOPIC: &str = "__consumer_offsets";
+
+/// How long a question for a coordinator waits while the topic is made. Then it is answered that nobody is there yet (15),
+/// and clients ask again.
+const MAKING_WAIT: Duration = Duration::from_secs(2);
+/// How long the controller may take.
+const MAKING_MAX_MS: i32 = 30_000;
+
+/// Makes the topic, once at a time.
+#[derive(Default)]
+pub(crate) struct OffsetsTopic {
+    making: Mutex<()>,
+}
+
+impl OffsetsTopic {
+    /// Is there the topic? If not it is made, which this waits for, within limits.
+    pub(crate) async fn ensure(
+        &self,
+        metadata: &Metadata,
+        controller: &ControllerHandle,
+        settings: &GroupSettings,
+    ) -> bool {
+        let is_there = || metadata.image().topic(OFFSETS_TOPIC).is_some();
+        let make = async {
+            let _one_at_a_time = self.making.lock().await;
+            if is_there() {
+                return;
+            }
+            let topics = vec![new_topic(&metadata.image(), settings)];
+            let request = Request::CreateTopics { topics, validate_only: false, timeout_ms: MAKING_MAX_MS };
+            let answered = controller.ask(request).await;
+            metadata.wait_for(answered.index).await;
+            tell(&answered.response);
+        };
+        if !is_there() && timeout(MAKING_WAIT, make).await.is_err() {
+            tracing::warn!("{OFFSETS_TOPIC} is not made yet");
+        }
+        is_there()
+    }
+}
+
+fn new_topic(image: &Image, settings: &GroupSettings) -> NewTopic {
+    let wanted = settings.offsets_topic_replication_factor;
+    let alive = image.brokers().filter(|broker| broker.is_active()).count();
+    let replication_factor = wanted.min(i16::try_from(alive).unwrap_or(i16::MAX)).max(1);
+    if replication_factor < wanted {
+        tracing::warn!(
+            wanted,
+            alive,
+            "{OFFSETS_TOPIC} is made with fewer replicas than offsets.topic.replication.factor: there are no more brokers"
+        );
+    }
+    let configs = [
+        ("cleanup.policy", "compact".to_owned()),
+        ("compression.type", "producer".to_owned()),
+        ("segment.bytes", settings.offsets_topic_segment_bytes.to_string()),
+    ];
+    NewTopic {
+        name: OFFSETS_TOPIC.to_owned(),
+        partitions: settings.offsets_topic_num_partitions,
+        replication_factor,
+        configs: configs.map(|(key, value)| (key.to_owned(), Some(value))).into(),
+        ..NewTopic::default()
+    }
+}
+
+/// What became of it. That another broker was faster is as good.
+fn tell(response: &Response) {
+    match response {
+        Response::CreateTopics(rows) => {
+            for error in rows.iter().filter_map(|(_, made)| made.as_ref().err()) {
+                tracing::warn!(%error, "{OFFSETS_TOPIC} was not made now");
+            }
+        }
+        Response::Refused(error) => tracing::warn!(%error, "{OFFSETS_TOPIC} was not made now"),
+        other => unreachable!("CreateTopics was answered with {other:?}"),
+    }
+}
+
+/// The partition that a group lives in, of `count`: Java's `Utils.abs(group.hashCode()) % count`.
+///
+/// # Panics
+/// If the topic has no partition, which no topic has.
+pub(crate) fn partition_of(group: &str, count: usize) -> PartitionIndex {
+    let count = i32::try_from(count).expect("a topic has fewer than 2^31 partitions");
+    assert!(count > 0, "{OFFSETS_TOPIC} has {count} partitions");
+    java_hash(group).checked_abs().unwrap_or(0) % count
+}
+
+/// Java's `String.hashCode`: over UTF-16 units.
+fn java_hash(text: &str) -> i32 {
+    text.encode_utf16().fold(0i32, |hash, unit| hash.wrapping_mul(31).wrapping_add(i32::from(unit)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_hash_as_in_java() {
+        let known = [("", 0), ("a", 97), ("group", 98_629_247), ("polygenelubricants", i32::MIN), ("ü€😀", 17_318_035)];
+        for (text, hash) in known {
+            assert_eq!(java_hash(text), hash, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_group_lives_where_kafka_looks_for_it() {
+        assert_eq!(partition_of("group", 50), 98_629_247 % 50);
+        assert_eq!(partition_of("polygenelubricants", 50), 0, "the one hash without an absolute value");
+        for group in ["", "a", "console-consumer-72314", "ü€😀"] {
+            for count in [1, 3, 50] {
+                assert!((0..count).contains(&(partition_of(group, count as usize))), "{group}, {count}");
+            }
+        }
+    }
+}
