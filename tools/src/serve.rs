@@ -10,6 +10,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ballast_broker::embed::Harness;
 use ballast_broker::session::AllowAll;
 use ballast_broker::{Broker, BrokerConfig, World};
 use ballast_log::disk::{Disk, DiskLimits, DiskOptions, RealDisk, set_limits};
@@ -77,7 +78,12 @@ pub(crate) fn run(arguments: &Serve) -> Result<(), Failure> {
 }
 
 async fn serve(arguments: &Serve, resolved: settings::Resolved) -> Result<(), Failure> {
-    let disk = disk(arguments.ephemeral);
+    let mut disk = disk(arguments.ephemeral);
+    let harness = resolved.faults.then(|| Harness::new(Arc::default()));
+    if let Some(harness) = &harness {
+        tracing::warn!("test.faults.enable is set: whoever reaches HTTP can make this broker fail");
+        disk = harness.disk(disk);
+    }
     let world = World {
         disk,
         transport: Arc::new(TcpTransport),
@@ -86,7 +92,7 @@ async fn serve(arguments: &Serve, resolved: settings::Resolved) -> Result<(), Fa
         authorizer: Arc::new(AllowAll),
     };
     let settings::Resolved { statics, log_dirs, http, temporary, .. } = resolved;
-    let config = BrokerConfig { statics, log_dirs: log_dirs.clone(), http };
+    let config = BrokerConfig { statics, log_dirs: log_dirs.clone(), http, harness };
     let broker = Broker::start(config, world).await.map_err(|error| Failure::new(error.to_string()))?;
     let (kafka, http) = (broker.bootstrap(), broker.http());
     announce(&kafka, http, &log_dirs);

@@ -17,6 +17,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use ballast_core::controller::{Request, Response};
 use ballast_core::endpoint::Endpoint;
 use ballast_core::settings::Statics;
 use ballast_log::disk::Disk;
@@ -25,6 +26,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::drive::registration::Ended;
+use crate::embed::harness::Harness;
 use crate::node::Node;
 use crate::quorum::Quorum;
 use crate::session::Authorizer;
@@ -54,6 +56,8 @@ pub struct BrokerConfig {
     pub log_dirs: Vec<PathBuf>,
     /// Where HTTP is served, if it is.
     pub http: Option<SocketAddr>,
+    /// What a test holds the broker by: faults and limits. Its disk must be around [`World::disk`].
+    pub harness: Option<Arc<Harness>>,
 }
 
 /// A running broker.
@@ -95,6 +99,13 @@ impl Broker {
         } else {
             format!("{}:{}", first.host, first.port)
         }
+    }
+
+    /// Asks the controller, and waits until this broker has taken in what it decided.
+    pub(crate) async fn ask_controller(&self, request: Request) -> Response {
+        let answered = self.node.controller.ask(request).await;
+        self.node.metadata.wait_for(answered.index).await;
+        answered.response
     }
 
     /// Where HTTP is served, if it is.

@@ -1,6 +1,7 @@
 //! What a broker does: listeners, API handlers, the drivers of `ballast-core`'s machines, the metadata quorum, HTTP.
 //!
-//! Read next: `broker` (how the parts are put together), `net` (bytes), `api` (one file per request), `drive` (machines).
+//! Read next: `broker` (how the parts are put together), `net` (bytes), `api` (one file per request), `drive` (machines),
+//! `embed` (a broker inside a test).
 
 #![forbid(unsafe_code)]
 
@@ -8,6 +9,7 @@ mod api;
 mod broker;
 mod config;
 mod drive;
+pub mod embed;
 mod features;
 mod http;
 mod net;

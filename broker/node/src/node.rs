@@ -17,6 +17,7 @@ use crate::drive::producer_ids::ProducerIds;
 use crate::drive::settings::LiveSettings;
 use crate::drive::store::Store;
 use crate::drive::ticks::Ticks;
+use crate::embed::harness::Harness;
 use crate::http::metrics::Metrics;
 use crate::net::limits::{Budget, ConnectionCount};
 use crate::quorum::Quorum;
@@ -38,6 +39,8 @@ pub(crate) struct Node {
     pub(crate) fetch_sessions: Mutex<FetchSessions>,
     pub(crate) quorum: Arc<Quorum>,
     pub(crate) metrics: Metrics,
+    /// What a test holds the broker by, if one does.
+    pub(crate) harness: Option<Arc<Harness>>,
     pub(crate) budget: Arc<Budget>,
     pub(crate) connections: Arc<ConnectionCount>,
     /// Epoch of the registration, -1 before there is one.

@@ -19,6 +19,7 @@ const LOG_DIRS: &str = "log.dirs";
 const LOG_DIR: &str = "log.dir";
 const LISTENERS: &str = "listeners";
 const ADVERTISED_LISTENERS: &str = "advertised.listeners";
+const FAULTS: &str = "test.faults.enable";
 const HTTP_LISTENER: &str = "ballast.http.listener";
 
 /// Everything that the start needs.
@@ -27,6 +28,8 @@ pub(super) struct Resolved {
     pub(super) notices: Vec<Notice>,
     pub(super) log_dirs: Vec<PathBuf>,
     pub(super) http: Option<SocketAddr>,
+    /// May faults be injected?
+    pub(super) faults: bool,
     /// The folder of an ephemeral broker: it goes when this is dropped.
     pub(super) temporary: Option<TempDir>,
 }
@@ -53,7 +56,8 @@ pub(super) fn resolve(arguments: &Serve) -> Result<Resolved, Failure> {
     let dirs = statics.get(LOG_DIRS).or(statics.get(LOG_DIR)).unwrap_or(DEFAULT_DATA_DIR);
     let log_dirs = dirs.split(',').map(str::trim).filter(|dir| !dir.is_empty()).map(PathBuf::from).collect();
     let http = http(statics.get(HTTP_LISTENER).unwrap_or(DEFAULT_HTTP))?;
-    Ok(Resolved { statics, notices, log_dirs, http, temporary })
+    let faults = statics.get(FAULTS).is_some_and(|text| text.trim() == "true");
+    Ok(Resolved { statics, notices, log_dirs, http, faults, temporary })
 }
 
 fn from_file(arguments: &Serve) -> Result<Vec<(String, String)>, Failure> {

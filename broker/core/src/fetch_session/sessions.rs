@@ -98,6 +98,12 @@ impl FetchSessions {
         self.slots.evictions()
     }
 
+    /// What a session reads, in no promised order; nothing if there is no such session.
+    #[must_use]
+    pub fn wanted_in(&self, id: i32) -> Vec<PartitionKey> {
+        self.slots.get(id).map(|session| session.wanted().into_iter().map(|(key, _)| key).collect()).unwrap_or_default()
+    }
+
     /// The first half: takes in what the client changed, and says what to read.
     ///
     /// # Errors

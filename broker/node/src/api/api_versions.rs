@@ -13,8 +13,9 @@ use kafka_protocol::messages::{ApiVersionsRequest, ApiVersionsResponse};
 use kafka_protocol::protocol::StrBytes;
 
 use super::call::{Ctx, plain_frame};
-use super::{TABLE, code};
+use super::{Api, TABLE, code};
 use crate::net::conn::Answer;
+use crate::node::Node;
 
 /// Answers with every API that is served, and with the features that clients choose protocols by.
 pub(super) fn handle(ctx: Ctx, request: ApiVersionsRequest) -> Ready<ApiVersionsResponse> {
@@ -22,16 +23,21 @@ pub(super) fn handle(ctx: Ctx, request: ApiVersionsRequest) -> Ready<ApiVersions
 }
 
 /// The answer to a version that we do not know.
-pub(super) fn unsupported(correlation_id: i32) -> Answer {
+pub(super) fn unsupported(node: &Node, correlation_id: i32) -> Answer {
     plain_frame(correlation_id, |body| {
         body.i16(code::UNSUPPORTED_VERSION);
-        let own: Vec<_> = TABLE.iter().filter(|api| api.key == ApiKey::API_VERSIONS).collect();
-        body.array(&own, |body, api| {
+        let own: Vec<_> = served(node).filter(|(api, _)| api.key == ApiKey::API_VERSIONS).collect();
+        body.array(&own, |body, (api, newest)| {
             body.i16(api.key.0);
             body.i16(api.advertised_min);
-            body.i16(api.max);
+            body.i16(*newest);
         });
     })
+}
+
+/// Every API that is served, and its newest version.
+fn served(node: &Node) -> impl Iterator<Item = (&'static Api, i16)> {
+    TABLE.iter().filter_map(|api| Some((api, api.newest(node)?)))
 }
 
 fn answer(ctx: &Ctx, request: &ApiVersionsRequest) -> ApiVersionsResponse {
@@ -40,11 +46,10 @@ fn answer(ctx: &Ctx, request: &ApiVersionsRequest) -> ApiVersionsResponse {
         response.error_code = code::INVALID_REQUEST;
         return response;
     }
-    response.api_keys = TABLE
-        .iter()
-        .map(|api| {
+    response.api_keys = served(&ctx.node)
+        .map(|(api, newest)| {
             let entry = ApiVersion::default().with_api_key(api.key.0);
-            entry.with_min_version(api.advertised_min).with_max_version(api.max)
+            entry.with_min_version(api.advertised_min).with_max_version(newest)
         })
         .collect();
     if ctx.version >= 3 {

@@ -20,7 +20,7 @@ use crate::node::{Node, TopicKey, Whereabouts};
 use crate::session::{Operation, Resource, Session};
 
 /// Largest body that is decoded into structs. Produce and Fetch, which are larger, are not.
-const STRUCT_BODY_BYTES_MAX: usize = 16 << 20;
+pub(crate) const STRUCT_BODY_BYTES_MAX: usize = 16 << 20;
 /// Decoded structs take up to so many times the bytes of an honest body (measured: 33 to 38).
 const DECODED_GROWTH: usize = 40;
 
@@ -28,6 +28,7 @@ const DECODED_GROWTH: usize = 40;
 #[derive(Clone)]
 pub(crate) struct Ctx {
     pub(crate) node: Arc<Node>,
+    pub(crate) key: ApiKey,
     pub(crate) session: Session,
     pub(crate) version: i16,
 }
@@ -38,8 +39,17 @@ impl Ctx {
         self.node.authorizer.authorize(&self.session, operation, resource)
     }
 
+    /// What a test wants the answer to say about a partition, or about a topic as a whole, instead of the truth.
+    pub(crate) fn scripted(&self, topic: &str, index: Option<PartitionIndex>) -> Option<Code> {
+        let harness = self.node.harness.as_ref()?;
+        harness.faults().on_partition(self.key, topic, index).map(|code| code.0)
+    }
+
     /// A partition that this broker leads, in the epoch that the request names (-1 for none).
     pub(crate) fn led(&self, topic: &str, index: PartitionIndex, epoch: LeaderEpoch) -> Result<Arc<Partition>, Code> {
+        if let Some(code) = self.scripted(topic, Some(index)) {
+            return Err(code);
+        }
         match self.node.find(TopicKey::Name(topic), index) {
             Whereabouts::Here(partition) => match partition.check_leader(epoch) {
                 Ok(_) => Ok(partition),
@@ -55,7 +65,6 @@ impl Ctx {
 /// A request with its header read.
 pub(crate) struct Call {
     pub(crate) ctx: Ctx,
-    pub(crate) key: ApiKey,
     pub(crate) correlation_id: i32,
     pub(crate) body: Bytes,
     /// The frame's share of the memory budget, held until the answer is made.
@@ -84,7 +93,7 @@ impl Call {
         H: FnOnce(Ctx, Req) -> F,
         F: Future<Output = Req::Response> + Send + 'static,
     {
-        let (key, version) = (self.key, self.ctx.version);
+        let (key, version) = (self.ctx.key, self.ctx.version);
         let bytes = self.body.len();
         if bytes > STRUCT_BODY_BYTES_MAX || !self.charge.grow_to(bytes.saturating_mul(DECODED_GROWTH)) {
             return Box::pin(ready(Answer::Close(format!("a {key} request of {bytes} bytes is too large"))));

@@ -161,6 +161,9 @@ fn missing(ctx: &Ctx, name: &str, may_create: bool) -> Code {
 }
 
 fn topic_row(ctx: &Ctx, image: &Image, topic: &Topic, operations: bool) -> MetadataResponseTopic {
+    if let Some(error) = ctx.scripted(&topic.name, None) {
+        return error_row(ctx, Some(&topic.name), topic.id, error);
+    }
     let row = error_row(ctx, Some(&topic.name), topic.id, code::NONE);
     let partitions = topic.partitions().map(|(index, partition)| {
         let view = view::partition_view(image, partition, &ctx.session.listener);

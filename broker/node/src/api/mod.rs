@@ -45,6 +45,7 @@ use ballast_net::BoxFuture;
 use ballast_wire::frame::{ApiKey, RequestHeader};
 
 use self::call::{Call, Ctx};
+use crate::embed::faults::intercept;
 use crate::net::conn::{Answer, Service, Started};
 use crate::net::frame::Frame;
 use crate::node::Node;
@@ -62,6 +63,15 @@ pub(crate) struct Api {
     /// May the connection's next request start while this one waits?
     overlaps: bool,
     start: fn(Call) -> BoxFuture<'static, Answer>,
+}
+
+impl Api {
+    /// The newest version that `node` serves; `None` if a test has taken this API away.
+    pub(crate) fn newest(&self, node: &Node) -> Option<i16> {
+        let limit = node.harness.as_ref().and_then(|harness| harness.max_version(self.key));
+        let newest = limit.map_or(self.max, |limit| limit.min(self.max));
+        (newest >= self.min).then_some(newest)
+    }
 }
 
 const fn api(key: ApiKey, min: i16, max: i16, start: fn(Call) -> BoxFuture<'static, Answer>) -> Api {
@@ -111,15 +121,16 @@ impl Service for Requests {
         let Frame { bytes, charge } = frame;
         let (header, body) = RequestHeader::parse(&bytes).map_err(|error| format!("a request header: {error}"))?;
         let RequestHeader { key, version, correlation_id, ref client_id } = header;
-        let Some(api) = TABLE.iter().find(|api| api.key == key) else {
+        let served = TABLE.iter().find(|api| api.key == key).and_then(|api| Some((api, api.newest(&self.node)?)));
+        let Some((api, newest)) = served else {
             return Err(format!("{key} is not served here"));
         };
-        if version < api.min || version > api.max {
+        if version < api.min || version > newest {
             if key == ApiKey::API_VERSIONS {
-                let answer = Box::pin(std::future::ready(api_versions::unsupported(correlation_id)));
+                let answer = Box::pin(std::future::ready(api_versions::unsupported(&self.node, correlation_id)));
                 return Ok(Started { answer, overlaps: false });
             }
-            return Err(format!("{key} v{version} is not served, v{} to v{} are", api.min, api.max));
+            return Err(format!("{key} v{version} is not served, v{} to v{newest} are", api.min));
         }
         let session = match client_id.as_deref() {
             None | Some("") => self.session.clone(),
@@ -127,9 +138,13 @@ impl Service for Requests {
         };
         self.node.metrics.request(key);
         let body = bytes.slice(body.position()..);
-        let ctx = Ctx { node: Arc::clone(&self.node), session, version };
-        let call = Call { ctx, key, correlation_id, body, charge };
-        Ok(Started { answer: (api.start)(call), overlaps: api.overlaps })
+        let ctx = Ctx { node: Arc::clone(&self.node), key, session, version };
+        let call = Call { ctx, correlation_id, body, charge };
+        let answer = match &self.node.harness {
+            None => (api.start)(call),
+            Some(harness) => intercept::serve(harness, call, api.start),
+        };
+        Ok(Started { answer, overlaps: api.overlaps })
     }
 }
 

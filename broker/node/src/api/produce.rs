@@ -170,6 +170,9 @@ fn append_one(
     if !ctx.may(Operation::Write, Resource::Topic(topic)) {
         return Err(Failure::plain(code::TOPIC_AUTHORIZATION_FAILED));
     }
+    if let Some(code) = ctx.scripted(topic, Some(index)) {
+        return Err(Failure::plain(code));
+    }
     let partition = match ctx.node.find(TopicKey::Name(topic), index) {
         Whereabouts::Here(partition) => partition,
         Whereabouts::Elsewhere(hint) => return Err(Failure::elsewhere(hint)),

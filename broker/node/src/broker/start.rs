@@ -30,6 +30,7 @@ use crate::drive::registration::{self, Identity};
 use crate::drive::settings::LiveSettings;
 use crate::drive::store::{Dir, OpenError, Store, StoreConfig};
 use crate::drive::ticks::Ticks;
+use crate::embed::harness::Harness;
 use crate::http::{self, metrics::Metrics};
 use crate::net::conn::ConnLimits;
 use crate::net::limits::{Budget, ConnectionCount};
@@ -102,6 +103,7 @@ struct Base {
     entries: Entries,
     /// Broker epoch of the last clean stop, -1 if the last stop was none.
     previous_epoch: i64,
+    harness: Option<Arc<Harness>>,
 }
 
 impl Broker {
@@ -201,7 +203,8 @@ impl Base {
             "logs are open"
         );
         let previous_epoch = opened.clean_epoch.unwrap_or(-1);
-        Ok(Base { id, incarnation, settings, ticks, store, quorum, metadata, entries, previous_epoch })
+        let harness = config.harness.clone();
+        Ok(Base { id, incarnation, settings, ticks, store, quorum, metadata, entries, previous_epoch, harness })
     }
 }
 
@@ -264,6 +267,7 @@ async fn run(
         fetch_sessions: Mutex::new(FetchSessions::new(settings.replication.fetch_session_slots)),
         quorum: base.quorum,
         metrics: Metrics::new(),
+        harness: base.harness,
         budget: Budget::new(usize::try_from(memory).unwrap_or(usize::MAX)),
         connections: ConnectionCount::new(),
         epoch: AtomicI64::new(-1),

@@ -2,9 +2,12 @@
 //!
 //! `/metrics` · `/health/live` (the process answers) · `/health/ready` (this broker is registered and unfenced).
 //!
+//! `/api/v1/faults` and `/api/v1/requests`: only where `test.faults.enable` is set.
+//!
 //! Read next: `metrics` (what is counted), `exposition` (how it is shown).
 
 mod exposition;
+mod faults;
 pub(crate) mod metrics;
 
 use std::io;
@@ -26,7 +29,13 @@ pub(crate) async fn serve(listener: TcpListener, node: Arc<Node>, mut stop: watc
         .route("/metrics", get(metrics))
         .route("/health/live", get(|| async { "live\n" }))
         .route("/health/ready", get(ready))
-        .with_state(node);
+        .with_state(Arc::clone(&node));
+    let routes = match &node.harness {
+        Some(harness) if node.settings.now().node.faults_enable => {
+            routes.merge(faults::routes(Arc::clone(harness.faults())))
+        }
+        _ => routes,
+    };
     let stopped = async move {
         // A sender that is gone means the same as a stop.
         let _ = stop.wait_for(|stop| *stop).await;

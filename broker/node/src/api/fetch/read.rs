@@ -72,7 +72,7 @@ pub(super) async fn pass(ctx: &Ctx, reader: Reader, wanted: &[Wanted]) -> Pass {
 async fn row(ctx: &Ctx, reader: Reader, wanted: &Wanted, taken: usize) -> Row {
     let index = wanted.partition.index;
     let failed = |code| Row { fetched: failed(reader, index, code), hint: None };
-    if let Some(code) = wanted.refused {
+    if let Some(code) = wanted.refused.or_else(|| ctx.scripted(&wanted.topic, Some(index))) {
         return failed(code);
     }
     let key = if wanted.by_id { TopicKey::Id(wanted.id) } else { TopicKey::Name(&wanted.topic) };
