@@ -99,6 +99,29 @@ fn a_partition_that_no_topic_knows_is_kept_out_of_the_way() {
     assert!(broker.log().contains("unknown-3"), "{}", broker.log());
 }
 
+#[test]
+fn a_folder_that_does_not_say_whose_it_is_is_taken_only_if_it_is_empty() {
+    let mut broker = Serve::start(&[]);
+    let mut connection = Connection::open(&broker.bootstrap);
+    connection.create_topic("t", 2, &[]);
+    assert_eq!(connection.append("t", 0, batch(&["a"])), 0);
+    broker.kill();
+    // What a power cut leaves before the first sync of a log.
+    for folder in ["t-0", "t-1"] {
+        fs::write(broker.data().join(folder).join("partition.metadata"), b"").expect("it can be written");
+    }
+    broker.restart();
+    let mut connection = Connection::open(&broker.bootstrap);
+    assert_eq!(connection.bounds("t", 0), (0, 0), "the records may be another topic's");
+    assert_eq!(connection.append("t", 1, batch(&["b"])), 0);
+    let strays = |prefix: &str| {
+        let entries = fs::read_dir(broker.data()).expect("it can be listed");
+        let names = entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned());
+        names.filter(|name| name.starts_with(prefix) && name.ends_with("-stray")).count()
+    };
+    assert_eq!((strays("t-0."), strays("t-1.")), (1, 0), "kept, out of the way");
+}
+
 /// A file system of its own, unmounted when it is dropped.
 struct SmallDisk {
     folder: tempfile::TempDir,

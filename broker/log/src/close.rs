@@ -11,10 +11,11 @@ use std::sync::Arc;
 use ballast_wire::Offset;
 
 use crate::disk::FileKind;
-use crate::error::LogError;
+use crate::error::{DiskError, LogError};
 use crate::log::{Failure, Log, Writer};
 use crate::names::Part;
 use crate::producer::snapshot;
+use crate::sync::SyncPoint;
 
 impl Log {
     /// Stops the log cleanly: closing time-index entry, files trimmed, data synced, producer snapshot at the end. Appends
@@ -25,18 +26,43 @@ impl Log {
     /// # Errors
     /// Whatever the disk says; the log directory was then not stopped cleanly.
     pub fn close(&self) -> Result<Offset, LogError> {
+        if let Some(point) = self.begin_close()? {
+            let result = point.run();
+            self.finish_close(point, result)?;
+        }
+        Ok(self.end())
+    }
+
+    /// The first half of [`Log::close`], for whoever closes many: everything but the sync, which the caller runs and tells
+    /// [`Log::finish_close`] of. `None` if there is nothing to sync.
+    ///
+    /// # Errors
+    /// As [`Log::close`].
+    pub fn begin_close(&self) -> Result<Option<SyncPoint>, LogError> {
         let mut writer = self.writer.lock();
         match self.failure() {
-            Some(LogError::Closed) => return Ok(self.end()),
+            Some(LogError::Closed) => return Ok(None),
             Some(failure) => return Err(failure),
             None => {}
         }
         self.drop_queued(Vec::new());
-        let end = self.end();
         if writer.touched {
+            let end = self.end();
             self.write_closing_state(&mut writer, end)?;
+            writer.touched = false;
         }
+        let point = self.begin_sync()?;
         self.fail(Failure::Closed);
+        Ok(point)
+    }
+
+    /// The second half: takes the outcome of the sync.
+    ///
+    /// # Errors
+    /// `SyncFailed` if it failed.
+    pub fn finish_close(&self, point: SyncPoint, result: Result<(), DiskError>) -> Result<Offset, LogError> {
+        let end = self.finish_sync(point, result, 0)?;
+        self.published().active().open_file(FileKind::SealedLog)?;
         Ok(end)
     }
 
@@ -51,10 +77,6 @@ impl Log {
         if let Some(txns) = active.txns.file(&active.place, active.base)? {
             self.owe_sync(vec![txns]);
         }
-        self.save_epochs(writer)?;
-        self.sync(0)?;
-        active.open_file(FileKind::SealedLog)?;
-        writer.touched = false;
-        Ok(())
+        Ok(self.save_epochs(writer)?)
     }
 }

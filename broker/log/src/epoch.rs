@@ -4,13 +4,15 @@
 //! file: "0\n" version, "2\n" count, then a line "epoch start_offset" for each
 //! ```
 //! Holds: epochs and starts both rise. The file is replaced before the first record of an epoch is written and before a
-//! truncated log is appended to, so it never claims an epoch for offsets that another one wrote.
+//! truncated log is appended to, so it never claims an epoch for offsets that another one wrote. It is synced with the records
+//! that follow; after a truncation at once.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use ballast_wire::{LeaderEpoch, Offset};
 
-use crate::disk::{Disk, read_small, replace_small};
+use crate::disk::{Disk, DiskFile, read_small, replace_small, replace_unsynced};
 use crate::error::{DiskContext, DiskError, LogError};
 use crate::log::{Log, Writer};
 use crate::names::LEADER_EPOCH_CHECKPOINT;
@@ -122,8 +124,9 @@ impl Epochs {
         text
     }
 
+    /// A text that was cut off anywhere is none: what is not synced yet may be.
     fn decode(text: &str) -> Option<Epochs> {
-        let mut lines = text.lines();
+        let mut lines = text.strip_suffix('\n')?.lines();
         if lines.next()? != "0" {
             return None;
         }
@@ -151,9 +154,14 @@ impl Epochs {
         }
     }
 
-    /// Replaces the checkpoint.
-    pub(crate) fn store(&self, disk: &dyn Disk, path: &Path) -> Result<(), DiskError> {
+    /// Replaces the checkpoint, synced.
+    fn store(&self, disk: &dyn Disk, path: &Path) -> Result<(), DiskError> {
         replace_small(disk, path, self.encode().as_bytes()).doing("cannot replace", path)
+    }
+
+    /// Replaces the checkpoint, to be synced later: a crash may leave the old one, this one, or something that is none.
+    fn store_unsynced(&self, disk: &dyn Disk, path: &Path) -> Result<Arc<dyn DiskFile>, DiskError> {
+        replace_unsynced(disk, path, self.encode().as_bytes()).doing("cannot replace", path)
     }
 }
 
@@ -200,13 +208,22 @@ impl Log {
         self.epochs.read().entries.iter().map(|entry| (entry.epoch, entry.start)).collect()
     }
 
-    /// Writes the checkpoint, if it is behind.
+    /// Writes the checkpoint, if it is behind. The next sync covers it, and so does every sync of records that follow.
     pub(crate) fn save_epochs(&self, writer: &mut Writer) -> Result<(), DiskError> {
         let epochs = self.epochs.read().clone();
         if epochs.version != writer.saved_epochs {
-            epochs.store(&*self.place.disk, &self.place.join(LEADER_EPOCH_CHECKPOINT))?;
+            let path = self.place.join(LEADER_EPOCH_CHECKPOINT);
+            self.owe_sync(vec![epochs.store_unsynced(&*self.place.disk, &path)?]);
             writer.saved_epochs = epochs.version;
         }
+        Ok(())
+    }
+
+    /// Writes the checkpoint and syncs it, after epochs were dropped: they must not come back.
+    pub(crate) fn save_fewer_epochs(&self, writer: &mut Writer) -> Result<(), DiskError> {
+        let epochs = self.epochs.read().clone();
+        epochs.store(&*self.place.disk, &self.place.join(LEADER_EPOCH_CHECKPOINT))?;
+        writer.saved_epochs = epochs.version;
         Ok(())
     }
 }
@@ -240,6 +257,14 @@ mod tests {
             ["", "1\n0\n", "0\n", "0\n1\n", "0\n2\n0 0\n", "0\n1\n0\n", "0\n2\n1 0\n0 5\n", "0\n2\n0 5\n1 5\n", "x"]
         {
             assert_eq!(Epochs::decode(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_checkpoint_that_was_cut_off_is_none() {
+        let text = epochs(&[(0, 0), (2, 35), (7, 1200)]).encode();
+        for len in 0..text.len() {
+            assert_eq!(Epochs::decode(&text[..len]), None, "{:?}", &text[..len]);
         }
     }
 

@@ -152,6 +152,8 @@ pub(crate) struct Parts {
     pub(crate) epochs: Epochs,
     pub(crate) saved_epochs: u64,
     pub(crate) touched: bool,
+    /// Its names are not on the disk yet.
+    pub(crate) is_new: bool,
     pub(crate) now_ms: i64,
 }
 
@@ -171,6 +173,7 @@ impl Log {
         };
         let published =
             Published { start: parts.start, end: parts.end, active_bytes: bytes, segments: Arc::new(parts.segments) };
+        let syncing = Syncing::new(parts.recovery_point, parts.end, parts.now_ms);
         let state = State {
             queue: VecDeque::new(),
             draining: false,
@@ -186,7 +189,7 @@ impl Log {
             cut: RwLock::new(()),
             published: RwLock::new(published),
             epochs: RwLock::new(parts.epochs),
-            syncing: Mutex::new(Syncing::new(parts.recovery_point, parts.end, parts.now_ms)),
+            syncing: Mutex::new(if parts.is_new { syncing.of_new_log() } else { syncing }),
             condemned: Mutex::new(Vec::new()),
         }
     }

@@ -136,6 +136,13 @@ impl Place {
         self.disk.sync_dir(&dir).doing("cannot sync", &dir)
     }
 
+    /// Makes the folder's own name survive a crash.
+    pub(crate) fn sync_parent(&self) -> Result<(), DiskError> {
+        let dir = self.dir.read();
+        let Some(parent) = dir.parent() else { return Ok(()) };
+        self.disk.sync_dir(parent).doing("cannot sync", parent)
+    }
+
     /// What is in the folder, by name.
     pub(crate) fn list(&self) -> Result<Vec<DirEntry>, DiskError> {
         let dir = self.dir.read();

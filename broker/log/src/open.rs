@@ -37,7 +37,8 @@ pub struct OpenFrom {
 }
 
 impl Log {
-    /// Makes the folder and an empty log in it that starts at `start` (0 for a new partition).
+    /// Makes the folder and an empty log in it that starts at `start` (0 for a new partition). Nothing of it is synced: the
+    /// first sync of the log covers the names as well, and until then a crash may take an empty log along.
     ///
     /// # Errors
     /// Whatever the disk says; `Foreign` if the folder holds a log already.
@@ -54,11 +55,7 @@ impl Log {
         if let Some(entry) = entries.iter().find(|entry| crate::names::parse(&entry.name).is_some()) {
             return Err(LogError::Foreign { path: dir.join(&entry.name), what: "a log is here already".to_owned() });
         }
-        let active = begin(&place, start, now_ms)?;
-        // The names above: the folder is new as well.
-        if let Some(parent) = dir.parent() {
-            place.disk.sync_dir(parent).doing("cannot sync", parent)?;
-        }
+        let active = Arc::new(Segment::create(&place, start, now_ms)?);
         Ok(Log::assemble(Parts {
             place,
             config,
@@ -71,6 +68,7 @@ impl Log {
             epochs: Epochs::default(),
             saved_epochs: 0,
             touched: false,
+            is_new: true,
             now_ms,
         }))
     }
@@ -127,6 +125,7 @@ impl Log {
             saved_epochs: if is_saved { epochs.version } else { epochs.version.wrapping_sub(1) },
             epochs,
             touched: !opened.is_as_closed,
+            is_new: false,
             now_ms,
         });
         log.save_epochs(&mut log.writer.lock())?;

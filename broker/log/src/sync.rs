@@ -27,8 +27,11 @@ use crate::suspect;
 pub struct SyncPoint {
     end: Offset,
     truncations: u64,
+    round: u64,
     files: Vec<Arc<dyn DiskFile>>,
+    /// Where names changed: in the folder, and in the one above it.
     dir: Option<Arc<Place>>,
+    parent: Option<Arc<Place>>,
 }
 
 impl SyncPoint {
@@ -46,7 +49,37 @@ impl SyncPoint {
         for file in &self.files {
             file.sync().doing("cannot sync", file.path())?;
         }
-        self.dir.as_ref().map_or(Ok(()), |dir| dir.sync())
+        self.dir.as_ref().map_or(Ok(()), |dir| dir.sync())?;
+        self.parent.as_ref().map_or(Ok(()), |dir| dir.sync_parent())
+    }
+}
+
+/// Files that were written, and folders whose names changed, since a sync covered them. What is owed stays so until a sync
+/// that began later has succeeded: another one that ends before it covers it as well.
+#[derive(Debug, Default)]
+struct Owed {
+    /// Counts the syncs that began. Each debt knows how many had, when it was made.
+    round: u64,
+    files: Vec<(u64, Arc<dyn DiskFile>)>,
+    dir: Option<u64>,
+    parent: Option<u64>,
+}
+
+impl Owed {
+    fn is_nothing(&self) -> bool {
+        self.files.is_empty() && self.dir.is_none() && self.parent.is_none()
+    }
+
+    fn owe(&mut self, files: Vec<Arc<dyn DiskFile>>) {
+        self.files.extend(files.into_iter().map(|file| (self.round, file)));
+        self.dir = Some(self.round);
+    }
+
+    /// A sync that began with this round has covered what was owed then.
+    fn paid(&mut self, round: u64) {
+        self.files.retain(|(since, _)| *since > round);
+        self.dir = self.dir.filter(|since| *since > round);
+        self.parent = self.parent.filter(|since| *since > round);
     }
 }
 
@@ -58,15 +91,20 @@ pub(crate) struct Syncing {
     truncations: u64,
     /// When the oldest record that is not synced was published, in ms since 1970.
     dirty_since_ms: Option<i64>,
-    /// Small files that were written, and are in the folder, since the last sync.
-    owed: Vec<Arc<dyn DiskFile>>,
-    owes_dir: bool,
+    owed: Owed,
 }
 
 impl Syncing {
     pub(crate) fn new(recovery_point: Offset, end: Offset, now_ms: i64) -> Syncing {
         let dirty_since_ms = (recovery_point < end).then_some(now_ms);
-        Syncing { recovery_point, truncations: 0, dirty_since_ms, owed: Vec::new(), owes_dir: false }
+        Syncing { recovery_point, truncations: 0, dirty_since_ms, owed: Owed::default() }
+    }
+
+    /// The log is new: its names are not on the disk yet.
+    pub(crate) fn of_new_log(mut self) -> Syncing {
+        self.owed.owe(Vec::new());
+        self.owed.parent = Some(self.owed.round);
+        self
     }
 }
 
@@ -89,7 +127,7 @@ impl Log {
         }
         let end = self.end();
         let syncing = self.syncing.lock();
-        syncing.recovery_point < end || syncing.owes_dir || !syncing.owed.is_empty()
+        syncing.recovery_point < end || !syncing.owed.is_nothing()
     }
 
     /// What has to be synced now; `None` when nothing has, or the log is closed.
@@ -107,7 +145,7 @@ impl Log {
         let mut syncing = self.syncing.lock();
         let published = self.published();
         let end = published.end;
-        if syncing.recovery_point >= end && syncing.owed.is_empty() && !syncing.owes_dir {
+        if syncing.recovery_point >= end && syncing.owed.is_nothing() {
             return Ok(None);
         }
         let mut files = Vec::new();
@@ -121,9 +159,14 @@ impl Log {
                 files.append(&mut segment.index_files()?);
             }
         }
-        files.append(&mut syncing.owed);
-        let dir = std::mem::take(&mut syncing.owes_dir).then(|| Arc::clone(&self.place));
-        Ok(Some(SyncPoint { end, truncations: syncing.truncations, files, dir }))
+        let truncations = syncing.truncations;
+        let owed = &mut syncing.owed;
+        files.extend(owed.files.iter().map(|(_, file)| Arc::clone(file)));
+        let dir = owed.dir.map(|_| Arc::clone(&self.place));
+        let parent = owed.parent.map(|_| Arc::clone(&self.place));
+        let round = owed.round;
+        owed.round += 1;
+        Ok(Some(SyncPoint { end, truncations, round, files, dir, parent }))
     }
 
     /// Takes the outcome of a sync: moves the recovery point, or takes the log offline for good. Returns the recovery
@@ -145,6 +188,7 @@ impl Log {
             return Err(failure.clone().into());
         }
         let mut syncing = self.syncing.lock();
+        syncing.owed.paid(point.round);
         let end = self.end();
         if point.truncations == syncing.truncations {
             syncing.recovery_point = syncing.recovery_point.max(point.end);
@@ -180,10 +224,13 @@ impl Log {
     }
 
     /// Files that were made, or names that changed, go with the next sync.
-    pub(crate) fn owe_sync(&self, mut files: Vec<Arc<dyn DiskFile>>) {
-        let mut syncing = self.syncing.lock();
-        syncing.owed.append(&mut files);
-        syncing.owes_dir = true;
+    pub(crate) fn owe_sync(&self, files: Vec<Arc<dyn DiskFile>>) {
+        self.syncing.lock().owed.owe(files);
+    }
+
+    /// A small file that the caller wrote in the log's folder goes with the next sync.
+    pub fn owe(&self, file: Arc<dyn DiskFile>) {
+        self.owe_sync(vec![file]);
     }
 
     /// The log was cut to `end`, or begins anew there.
@@ -191,16 +238,15 @@ impl Log {
         let mut syncing = self.syncing.lock();
         syncing.recovery_point = syncing.recovery_point.min(end);
         syncing.truncations += 1;
-        syncing.owed.clear();
-        syncing.owes_dir = true;
+        syncing.owed.files.clear();
+        syncing.owed.owe(Vec::new());
     }
 
-    /// Everything below `end` was synced by the caller.
+    /// Everything below `end` was synced by the caller, names included.
     pub(crate) fn raise_recovery_point(&self, end: Offset) {
         let mut syncing = self.syncing.lock();
         syncing.recovery_point = syncing.recovery_point.max(end);
-        syncing.owed.clear();
-        syncing.owes_dir = false;
+        syncing.owed = Owed { round: syncing.owed.round, ..Owed::default() };
         syncing.dirty_since_ms = None;
     }
 }

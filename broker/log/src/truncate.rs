@@ -92,7 +92,7 @@ impl Log {
         self.owe_sync(segment.index_files()?);
         self.continue_in(writer, segment, bytes)?;
         self.epochs.write().truncate_to(end);
-        self.save_epochs(writer)?;
+        self.save_fewer_epochs(writer)?;
         self.reload_producers(end)
     }
 
@@ -134,6 +134,8 @@ impl Log {
             self.place.sync()?;
             let new = Arc::new(Segment::create(&self.place, offset, now_ms)?);
             self.place.sync()?;
+            // The log itself may be new: its folder too has to be there at the new recovery point.
+            self.place.sync_parent()?;
             self.publish(|now| {
                 *now = Published {
                     start: offset,
@@ -151,7 +153,7 @@ impl Log {
         writer.first_timestamp = None;
         writer.created_ms = now_ms;
         self.epochs.write().clear();
-        self.save_epochs(writer)?;
+        self.save_fewer_epochs(writer)?;
         {
             let mut state = self.state.lock();
             state.producers = Producers::default();

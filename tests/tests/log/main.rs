@@ -6,3 +6,4 @@ mod cuts;
 mod faults;
 mod model;
 mod rig;
+mod syncs;

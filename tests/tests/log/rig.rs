@@ -6,6 +6,7 @@
 //! kept those instead.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -100,7 +101,15 @@ impl LogRig {
     pub(crate) fn open(&mut self, clean: bool, crash: Option<Crash>) -> Result<RecoveryReport, LogError> {
         let from = OpenFrom { clean, recovery_point: self.recovery_point, log_start: self.log_start };
         let config = Arc::new(self.config.clone());
-        let (log, report) = Log::open(self.disk.shared(), Self::dir(), config, from, NOW_MS, &mut |_| {})?;
+        // A log that was never synced may have gone with its folder; its owner makes it anew.
+        let is_gone = self.disk.peek(Self::dir()).is_err_and(|error| error.kind() == ErrorKind::NotFound);
+        let (log, report) = if is_gone {
+            assert_eq!(self.recovery_point, 0, "what was synced is gone");
+            let log = Log::create(self.disk.shared(), Self::dir(), config, self.log_start, NOW_MS)?;
+            (log, RecoveryReport::default())
+        } else {
+            Log::open(self.disk.shared(), Self::dir(), config, from, NOW_MS, &mut |_| {})?
+        };
         let found = read_all(&log).map_err(|error| LogError::Disk(disk_error(error)))?;
         self.compare(&log, &found, crash, &report);
         self.adopt(log, found);

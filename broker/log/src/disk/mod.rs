@@ -131,9 +131,9 @@ pub trait Disk: Send + Sync + Debug {
     /// How much room there is where `path` lies.
     fn space(&self, path: &Path) -> io::Result<Space>;
 
-    /// Runs `work`, which makes many small files and folders, and syncs them together instead of one by one where the disk
-    /// can: once this has returned `Ok`, everything that `work` synced on this thread on the file system of `path`
-    /// survives a crash. Before that, none of it need.
+    /// Runs `work`, which syncs many files and folders, and syncs them together instead of one by one where the disk can:
+    /// once this has returned `Ok`, everything that `work` synced on this thread on the file system of `path` survives a
+    /// crash. Before that, none of it need, so nobody may be told.
     fn together(&self, path: &Path, work: &mut dyn FnMut()) -> io::Result<()> {
         let _ = path;
         work();
@@ -226,14 +226,32 @@ pub fn read_small(disk: &dyn Disk, path: &Path, limit_bytes: u64) -> io::Result<
 /// # Errors
 /// Whatever the disk says; the old file is then still there, or already the new one if only the last step failed.
 pub fn replace_small(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut tmp = path.as_os_str().to_owned();
-    tmp.push(".tmp");
-    let tmp = PathBuf::from(tmp);
-    let file = disk.open(&tmp, OpenMode::Create, FileKind::Small)?;
-    file.set_len(0)?;
-    file.write_at(0, &[IoSlice::new(bytes)])?;
+    let (tmp, file) = write_beside(disk, path, bytes)?;
     file.sync()?;
     drop(file);
     disk.rename(&tmp, path)?;
     disk.sync_dir(path.parent().unwrap_or(Path::new(".")))
+}
+
+/// As [`replace_small`], but synced by the caller later: the file that is returned, then its folder. Until then a crash may
+/// leave the old one, the new one, or part of the new one.
+///
+/// # Errors
+/// Whatever the disk says; the old file is then still there.
+pub fn replace_unsynced(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<Arc<dyn DiskFile>> {
+    let (tmp, file) = write_beside(disk, path, bytes)?;
+    disk.rename(&tmp, path)?;
+    Ok(file)
+}
+
+/// Writes `bytes` to `path` with `.tmp` behind it.
+fn write_beside(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<(PathBuf, Arc<dyn DiskFile>)> {
+    let mut tmp = path.as_os_str().to_owned();
+    tmp.push(".tmp");
+    let tmp = PathBuf::from(tmp);
+    // Of a kind whose descriptor may be given up (synced before), because many may wait for their sync.
+    let file = disk.open(&tmp, OpenMode::Create, FileKind::Index)?;
+    file.set_len(0)?;
+    file.write_at(0, &[IoSlice::new(bytes)])?;
+    Ok((tmp, file))
 }

@@ -3,10 +3,13 @@
 //! Names are plain calls of std; what is worth reading is in `real_file` (bytes) and `pool` (threads). An ephemeral disk
 //! neither syncs nor reserves: its data goes with its owner.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use super::pool::Pool;
 use super::real_file::{Abilities, RealFile};
@@ -37,6 +40,9 @@ pub struct RealDisk {
     abilities: Abilities,
     pool: Pool,
     readers: Pool,
+    /// Folders whose file systems are synced as a whole. They stay open: an error of a file system is reported once to every
+    /// descriptor that was open when it happened.
+    watched: Mutex<BTreeMap<PathBuf, Arc<File>>>,
 }
 
 impl RealDisk {
@@ -45,13 +51,25 @@ impl RealDisk {
     pub fn new(options: DiskOptions) -> Arc<RealDisk> {
         let abilities = Abilities { durable: options.durable, reserves: options.reserve };
         let (pool, readers) = (Pool::new(options.io_threads), Pool::new(options.read_threads));
-        Arc::new(RealDisk { abilities, pool, readers })
+        Arc::new(RealDisk { abilities, pool, readers, watched: Mutex::default() })
     }
 
     /// A disk whose data need not outlive the process: no sync, no reservation, one thread of each kind.
     #[must_use]
     pub fn ephemeral() -> Arc<RealDisk> {
         RealDisk::new(DiskOptions { durable: false, reserve: false, io_threads: 1, read_threads: 1 })
+    }
+}
+
+impl RealDisk {
+    fn watched(&self, folder: &Path) -> io::Result<Arc<File>> {
+        let mut watched = self.watched.lock();
+        if let Some(open) = watched.get(folder) {
+            return Ok(Arc::clone(open));
+        }
+        let open = Arc::new(File::open(folder)?);
+        watched.insert(folder.to_owned(), Arc::clone(&open));
+        Ok(open)
     }
 }
 
@@ -89,13 +107,18 @@ impl Disk for RealDisk {
             work();
             return Ok(());
         }
-        let folder = File::open(path)?;
+        let folder = self.watched(path)?;
         together::put_off(work);
-        Ok(rustix::fs::syncfs(&folder)?)
+        Ok(rustix::fs::syncfs(&*folder)?)
     }
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>> {
-        portable::lock(path)
+        let lock = portable::lock(path)?;
+        if let Some(folder) = path.parent().filter(|_| self.abilities.durable) {
+            // A folder that is locked is one whose files will be synced together.
+            self.watched(folder)?;
+        }
+        Ok(lock)
     }
 
     fn space(&self, path: &Path) -> io::Result<Space> {

@@ -1,8 +1,7 @@
 //! Syncs of one thread, put off to be done together.
 //!
-//! A thousand new partitions are thousands of small files and folders; syncing them one by one takes tens of milliseconds
-//! each, syncing their file system once takes as long as one of them. Between the two nothing is promised: what is put off
-//! is owed until [`super::Disk::together`] has returned.
+//! Syncing a thousand logs one by one takes milliseconds each, syncing their file system once takes as long as a few of
+//! them. Between the two nothing is promised: what is put off is owed until [`super::Disk::together`] has returned.
 
 use std::cell::Cell;
 

@@ -35,6 +35,21 @@ fn a_later_sync_may_finish_first() {
 }
 
 #[test]
+fn what_is_owed_stays_so_until_a_sync_has_covered_it() {
+    let rig = Rig::new(|_| {});
+    let log = rig.create();
+    assert!(log.is_dirty(), "a new log owes its names");
+    let first = log.begin_sync().unwrap().unwrap();
+    let second = log.begin_sync().unwrap().expect("the first has not ended");
+    assert!(second.dir.is_some() && second.parent.is_some());
+    log.finish_sync(second, Ok(()), NOW_MS).unwrap();
+    assert!(!log.is_dirty(), "the second covered it");
+    log.owe_sync(Vec::new());
+    log.finish_sync(first, Ok(()), NOW_MS).unwrap();
+    assert!(log.is_dirty(), "what came later is not covered by what began before");
+}
+
+#[test]
 fn syncs_are_due_by_number_and_by_age() {
     let rig = Rig::new(|config| config.flush_messages = 5);
     let log = rig.create();

@@ -10,11 +10,8 @@ use ballast_core::settings::TopicSettings;
 use ballast_log::dirs::{CheckpointKind, DirState, PartitionDir};
 use ballast_wire::{NO_LEADER, PartitionIndex, Uuid};
 
-use super::{Dir, Store, dir};
+use super::{Store, dir};
 use crate::drive::partition::{LeaderHint, Partition};
-
-/// From so many partitions on, one sync of the file system is cheaper than one for each of their files.
-const SYNC_TOGETHER_FROM: usize = 16;
 
 impl Store {
     /// Carries out a delta. Blocks.
@@ -52,22 +49,9 @@ impl Store {
         *self.image.lock() = Arc::clone(image);
     }
 
-    /// Few partitions are synced one by one, many together.
     fn apply_partitions(&self, image: &Image, partitions: &BTreeSet<(Uuid, PartitionIndex)>) {
-        let mut apply = || {
-            for (topic, index) in partitions {
-                self.apply_partition(image, *topic, *index);
-            }
-        };
-        if partitions.len() < SYNC_TOGETHER_FROM { apply() } else { self.together(&self.dirs, &mut apply) }
-    }
-
-    /// Runs `work` with the syncs of all log directories, which may lie on several file systems, done together.
-    fn together(&self, dirs: &[Arc<Dir>], work: &mut dyn FnMut()) {
-        let Some((dir, others)) = dirs.split_first() else { return work() };
-        let synced = self.disk().together(&dir.path, &mut || self.together(others, work));
-        if let Err(error) = synced {
-            self.dir_failed(dir, &format!("cannot sync its file system: {error}"));
+        for (topic, index) in partitions {
+            self.apply_partition(image, *topic, *index);
         }
     }
 

@@ -1,15 +1,18 @@
-//! A clean stop: every log is closed, the checkpoints say where it ends, and only then is the directory marked clean.
+//! A clean stop: every log is closed, all are synced (together, if they are many), the checkpoints say where they end, and
+//! only then is the directory marked clean.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use ballast_log::LogError;
 use ballast_log::dirs::{CheckpointKind, DirError};
 use parking_lot::Mutex;
 
+use super::together::Unsynced;
 use super::{Dir, Store, dir, on_disk};
 use crate::drive::partition::Partition;
 
-/// Logs that are closed at the same time: closing waits for the disk.
+/// Logs that are closed at the same time: closing writes indexes and snapshots.
 const CLOSERS: usize = 4;
 
 impl Store {
@@ -27,11 +30,17 @@ impl Store {
                 on_disk(&self.config.disk, move || this.close_logs(&queue))
             })
             .collect();
+        let mut unsynced = Vec::new();
         for closer in closers {
-            closer.await;
+            unsynced.append(&mut closer.await);
         }
         let this = Arc::clone(self);
         on_disk(&self.config.disk, move || {
+            this.run_syncs(unsynced, |partition, point, result| {
+                if let Err(error) = partition.log.finish_close(point, result) {
+                    this.close_failed(partition, &error);
+                }
+            });
             for dir in this.dirs.iter().filter(|dir| !dir.is_offline()) {
                 this.checkpoint_last(dir, &partitions);
             }
@@ -52,15 +61,23 @@ impl Store {
         .await;
     }
 
-    fn close_logs(&self, queue: &Mutex<Vec<Arc<Partition>>>) {
+    /// Closes logs until none is left; what has to be synced is handed back.
+    fn close_logs(&self, queue: &Mutex<Vec<Arc<Partition>>>) -> Vec<Unsynced> {
+        let mut unsynced = Vec::new();
         loop {
             let next = queue.lock().pop();
-            let Some(partition) = next else { return };
-            if let Err(error) = partition.log.close()
-                && let Some(dir) = self.dir(partition.directory)
-            {
-                self.dir_failed(dir, &error.to_string());
+            let Some(partition) = next else { return unsynced };
+            match partition.log.begin_close() {
+                Ok(Some(point)) => unsynced.push((partition, point)),
+                Ok(None) => {}
+                Err(error) => self.close_failed(&partition, &error),
             }
+        }
+    }
+
+    fn close_failed(&self, partition: &Partition, error: &LogError) {
+        if let Some(dir) = self.dir(partition.directory) {
+            self.dir_failed(dir, &error.to_string());
         }
     }
 

@@ -8,12 +8,13 @@
 //! Holds: a partition is in `hosted` exactly while its log is open for clients. All of it blocks, and therefore runs on the
 //! disk's threads (see [`on_disk`]), never on a runtime's worker.
 //!
-//! Read next: `open` (start-up), `apply`, `upkeep`, `close`.
+//! Read next: `open` (start-up), `apply`, `upkeep`, `together`, `close`.
 
 mod apply;
 mod close;
 mod dir;
 mod open;
+mod together;
 mod upkeep;
 
 use std::collections::BTreeMap;

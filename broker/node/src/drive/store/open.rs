@@ -4,7 +4,7 @@
 //! After a clean stop no log body is read; after a crash every log is read from its recovery point on, in parallel.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -53,6 +53,8 @@ struct Job {
     index: PartitionIndex,
     from: OpenFrom,
     high: i64,
+    /// Its folder does not say yet whose it is.
+    is_unnamed: bool,
 }
 
 impl Store {
@@ -124,24 +126,24 @@ impl Store {
                 if folder.topic == METADATA_TOPIC {
                     continue;
                 }
-                let Some(topic) = self.keep(dir, &folder, image, &mut opened)? else { continue };
+                let Some((topic, is_unnamed)) = self.keep(dir, &folder, image, &mut opened)? else { continue };
                 let recovery_point = at(&recovery_points, &folder);
                 let from = OpenFrom { clean: clean.is_some(), recovery_point, log_start: at(&log_starts, &folder) };
                 let (dir, high) = (Arc::clone(dir), at(&highs, &folder));
-                jobs.push(Job { dir, topic, index: folder.partition, from, high });
+                jobs.push(Job { dir, topic, index: folder.partition, from, high, is_unnamed });
             }
         }
         Ok((jobs, opened))
     }
 
-    /// The topic that a folder belongs to; `None` if it is not to be opened.
+    /// The topic that a folder belongs to, and whether the folder does not say so yet; `None` if it is not to be opened.
     fn keep(
         &self,
         dir: &Dir,
         folder: &PartitionDir,
         image: &Image,
         opened: &mut Opened,
-    ) -> Result<Option<Arc<Topic>>, DirError> {
+    ) -> Result<Option<(Arc<Topic>, bool)>, DirError> {
         let path = dir.path.join(folder.to_string());
         match folder.state {
             DirState::Plain => {}
@@ -152,20 +154,18 @@ impl Store {
             DirState::Future(_) | DirState::Stray(_) => return Ok(None),
         }
         let id = match read_partition_metadata(&*self.config.disk, &path) {
-            // A crash may leave it empty while its partition is being made.
+            // A crash may leave it empty before the log's first sync.
             Err(error @ DirError::Malformed { .. }) => {
                 tracing::warn!("{error}");
                 None
             }
             id => id?,
         };
-        let topic = image.topic(&folder.topic).filter(|topic| id.is_none_or(|id| id == topic.id));
+        let is_mine = |topic: &&Arc<Topic>| id.map_or_else(|| self.is_empty(&path), |id| id == topic.id);
+        let topic = image.topic(&folder.topic).filter(is_mine);
         let partition = topic.and_then(|topic| topic.partition(folder.partition));
         if let Some(topic) = topic.filter(|_| partition.is_some_and(|p| p.replicas.contains(&self.config.me))) {
-            if id.is_none() {
-                write_partition_metadata(&*self.config.disk, &path, topic.id)?;
-            }
-            return Ok(Some(Arc::clone(topic)));
+            return Ok(Some((Arc::clone(topic), id.is_none())));
         }
         let stray = folder.with(DirState::Stray(self.random_id())).to_string();
         tracing::warn!(folder = %path.display(), renamed_to = %stray, "a partition that the metadata does not give to this broker");
@@ -174,6 +174,13 @@ impl Store {
         }
         opened.strays += 1;
         Ok(None)
+    }
+
+    /// Does a folder hold no records? Only those that were never synced, of whatever topic had the name, lie in a folder that
+    /// does not say whose it is.
+    fn is_empty(&self, folder: &Path) -> bool {
+        let entries = self.config.disk.list(folder);
+        entries.is_ok_and(|entries| entries.iter().all(|entry| entry.len == 0 || !entry.name.ends_with(".log")))
     }
 
     /// Opens jobs until none is left: how many partitions, and how many of them needed repair.
@@ -195,14 +202,17 @@ impl Store {
 
     /// True if it had to be repaired.
     fn open_partition(&self, job: &Job) -> Result<bool, LogError> {
-        let Job { dir, topic, index, from, high } = job;
+        let Job { dir, topic, index, from, high, is_unnamed } = job;
         let path = dir.path.join(PartitionDir::new(&topic.name, *index).to_string());
         let image = Arc::clone(&self.image.lock());
         let config = self.log_config(&self.topic_settings(&image, &topic.name));
         let mut told = |progress: Progress| tell_progress(&topic.name, *index, progress);
         let disk = Arc::clone(&self.config.disk);
-        let (log, report) = Log::open(disk, path, config, *from, self.now_ms(), &mut told)?;
+        let (log, report) = Log::open(disk, path.clone(), config, *from, self.now_ms(), &mut told)?;
         tell_report(&topic.name, *index, &report);
+        if *is_unnamed {
+            self.name(&log, path, topic.id)?;
+        }
         self.host(dir, topic, *index, log, *high);
         Ok(report.cut.is_some() || !report.rebuilt_indexes.is_empty())
     }
@@ -226,9 +236,16 @@ impl Store {
         } else {
             Log::create(disk, path.clone(), config, 0, self.now_ms())?
         };
-        write_partition_metadata(&*self.config.disk, &path, topic.id)
-            .map_err(|error| LogError::Foreign { path, what: error.to_string() })?;
+        self.name(&log, path, topic.id)?;
         self.host(dir, topic, index, log, 0);
+        Ok(())
+    }
+
+    /// Writes into a log's folder which topic it belongs to.
+    fn name(&self, log: &Log, path: PathBuf, topic: Uuid) -> Result<(), LogError> {
+        let file = write_partition_metadata(&*self.config.disk, &path, topic)
+            .map_err(|error| LogError::Foreign { path, what: error.to_string() })?;
+        log.owe(file);
         Ok(())
     }
 

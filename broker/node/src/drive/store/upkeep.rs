@@ -143,11 +143,19 @@ impl Store {
 
     fn sync_dirty(&self) {
         let now_ms = self.now_ms();
-        for partition in self.hosted.all().iter().filter(|partition| partition.log.is_dirty()) {
-            if let Err(error) = partition.log.sync(now_ms) {
-                self.log_failed(partition, &error);
+        let mut unsynced = Vec::new();
+        for partition in self.hosted.all().into_iter().filter(|partition| partition.log.is_dirty()) {
+            match partition.log.begin_sync() {
+                Ok(Some(point)) => unsynced.push((partition, point)),
+                Ok(None) => {}
+                Err(error) => self.log_failed(&partition, &error),
             }
         }
+        self.run_syncs(unsynced, |partition, point, result| {
+            if let Err(error) = partition.log.finish_sync(point, result, now_ms) {
+                self.log_failed(partition, &error);
+            }
+        });
     }
 
     /// A failed sync may have lost data: the whole directory is given up.
