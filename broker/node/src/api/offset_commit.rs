@@ -10,9 +10,11 @@ use ballast_core::group::{CommitPartition, CommitTopic, OffsetCommitRequest as C
 use ballast_core::image::{Image, Topic};
 use ballast_net::BoxFuture;
 use ballast_wire::Uuid;
+use bytes::Bytes;
 use kafka_protocol::messages::offset_commit_request::{OffsetCommitRequestPartition, OffsetCommitRequestTopic};
 use kafka_protocol::messages::offset_commit_response::{OffsetCommitResponsePartition, OffsetCommitResponseTopic};
 use kafka_protocol::messages::{OffsetCommitRequest, OffsetCommitResponse};
+use kafka_protocol::protocol::Decodable as _;
 
 use super::call::{Call, Ctx};
 use super::code::{self, Code};
@@ -29,7 +31,16 @@ const RETENTION_UNTIL: i16 = 4;
 const GROUP_ID_NOT_FOUND_FROM: i16 = 9;
 
 pub(super) fn start(call: Call) -> BoxFuture<'static, Answer> {
-    if call.ctx.version < IDS_FROM { call.typed(handle) } else { call.decoded(by_id::decode, handle) }
+    call.decoded(decode, handle)
+}
+
+/// Reads a request of any version.
+pub(crate) fn decode(body: &mut Bytes, version: i16) -> Result<OffsetCommitRequest, String> {
+    if version < IDS_FROM {
+        OffsetCommitRequest::decode(body, version).map_err(|error| error.to_string())
+    } else {
+        by_id::decode(body, version).map_err(|error| error.to_string())
+    }
 }
 
 /// A partition of the request: what is already known of it, and where it stands in what the coordinator is asked.

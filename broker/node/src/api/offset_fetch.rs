@@ -10,12 +10,14 @@ use ballast_core::group::GroupView;
 use ballast_core::group::records::CommittedOffset;
 use ballast_core::image::Image;
 use ballast_net::BoxFuture;
+use bytes::Bytes;
 use kafka_protocol::messages::offset_fetch_request::{OffsetFetchRequestGroup, OffsetFetchRequestTopics};
 use kafka_protocol::messages::offset_fetch_response::{
     OffsetFetchResponseGroup, OffsetFetchResponsePartition, OffsetFetchResponsePartitions, OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 };
 use kafka_protocol::messages::{OffsetFetchRequest, OffsetFetchResponse, TopicName};
+use kafka_protocol::protocol::Decodable as _;
 
 use super::call::{Call, Ctx};
 use super::code::{self, Code};
@@ -35,7 +37,16 @@ const NO_OFFSET: i64 = -1;
 const NO_EPOCH: i32 = -1;
 
 pub(super) fn start(call: Call) -> BoxFuture<'static, Answer> {
-    if call.ctx.version < IDS_FROM { call.typed(handle) } else { call.decoded(by_id::decode, handle) }
+    call.decoded(decode, handle)
+}
+
+/// Reads a request of any version.
+pub(crate) fn decode(body: &mut Bytes, version: i16) -> Result<OffsetFetchRequest, String> {
+    if version < IDS_FROM {
+        OffsetFetchRequest::decode(body, version).map_err(|error| error.to_string())
+    } else {
+        by_id::decode(body, version).map_err(|error| error.to_string())
+    }
 }
 
 fn handle(ctx: Ctx, request: OffsetFetchRequest) -> std::future::Ready<OffsetFetchResponse> {

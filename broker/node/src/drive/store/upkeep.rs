@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use ballast_core::replica::Input;
 use ballast_log::LogError;
 use ballast_log::dirs::{CheckpointKind, DirError};
 use ballast_wire::Uuid;
@@ -152,8 +153,13 @@ impl Store {
             }
         }
         self.run_syncs(unsynced, |partition, point, result| {
-            if let Err(error) = partition.log.finish_sync(point, result, now_ms) {
-                self.log_failed(partition, &error);
+            match partition.log.finish_sync(point, result, now_ms) {
+                Ok(end) => {
+                    // After a crash nothing else tells a leader that what was recovered counts.
+                    partition.step(self.config.ticks.now(), Input::Synced { end });
+                    partition.wake();
+                }
+                Err(error) => self.log_failed(partition, &error),
             }
         });
     }

@@ -9,6 +9,7 @@
 
 mod cluster;
 mod configs;
+mod groups;
 mod records;
 mod topics;
 
@@ -19,10 +20,11 @@ use ballast_wire::frame::ApiKey;
 use ballast_wire::{ErrorCode, PartitionIndex, Uuid};
 use bytes::Bytes;
 use kafka_protocol::messages::{
-    ApiVersionsRequest, CreatePartitionsRequest, CreateTopicsRequest, DeleteRecordsRequest, DeleteTopicsRequest,
-    DescribeClusterRequest, DescribeConfigsRequest, DescribeLogDirsRequest, DescribeQuorumRequest,
-    DescribeTopicPartitionsRequest, InitProducerIdRequest, ListOffsetsRequest, MetadataRequest,
-    OffsetForLeaderEpochRequest,
+    ApiVersionsRequest, CreatePartitionsRequest, CreateTopicsRequest, DeleteGroupsRequest, DeleteRecordsRequest,
+    DeleteTopicsRequest, DescribeClusterRequest, DescribeConfigsRequest, DescribeGroupsRequest, DescribeLogDirsRequest,
+    DescribeQuorumRequest, DescribeTopicPartitionsRequest, FindCoordinatorRequest, HeartbeatRequest,
+    InitProducerIdRequest, JoinGroupRequest, LeaveGroupRequest, ListGroupsRequest, ListOffsetsRequest, MetadataRequest,
+    OffsetCommitRequest, OffsetDeleteRequest, OffsetFetchRequest, OffsetForLeaderEpochRequest, SyncGroupRequest,
 };
 use kafka_protocol::protocol::{Encodable, Request};
 
@@ -31,6 +33,11 @@ use crate::net::conn::Answer;
 
 /// A request that can be refused as a whole, and asked what it is about.
 trait Shape: Request + Send + 'static {
+    /// Reads a body.
+    fn read(body: &mut Bytes, version: i16) -> Result<Self, String> {
+        Self::decode(body, version).map_err(|error| error.to_string())
+    }
+
     /// The answer that says `code` wherever Kafka would.
     fn refused(self, version: i16, code: ErrorCode) -> Self::Response;
 
@@ -78,6 +85,15 @@ const SHAPES: &[Row] = &[
     records::FETCH,
     row::<ListOffsetsRequest>(),
     row::<MetadataRequest>(),
+    row::<OffsetCommitRequest>(),
+    row::<OffsetFetchRequest>(),
+    row::<FindCoordinatorRequest>(),
+    row::<JoinGroupRequest>(),
+    row::<HeartbeatRequest>(),
+    row::<LeaveGroupRequest>(),
+    row::<SyncGroupRequest>(),
+    row::<DescribeGroupsRequest>(),
+    row::<ListGroupsRequest>(),
     row::<ApiVersionsRequest>(),
     row::<CreateTopicsRequest>(),
     row::<DeleteTopicsRequest>(),
@@ -87,6 +103,8 @@ const SHAPES: &[Row] = &[
     row::<DescribeConfigsRequest>(),
     row::<DescribeLogDirsRequest>(),
     row::<CreatePartitionsRequest>(),
+    row::<DeleteGroupsRequest>(),
+    row::<OffsetDeleteRequest>(),
     row::<DescribeQuorumRequest>(),
     row::<DescribeClusterRequest>(),
     row::<DescribeTopicPartitionsRequest>(),
@@ -122,7 +140,7 @@ fn refuse_typed<R: Shape>(call: Call, code: ErrorCode) -> BoxFuture<'static, Ans
 where
     R::Response: Encodable + Send + 'static,
 {
-    call.typed(move |ctx, request: R| ready(request.refused(ctx.version, code)))
+    call.decoded(R::read, move |ctx, request: R| ready(request.refused(ctx.version, code)))
 }
 
 fn topics_typed<R: Shape>(call: &Call) -> Vec<Named> {
@@ -130,7 +148,7 @@ fn topics_typed<R: Shape>(call: &Call) -> Vec<Named> {
         return Vec::new();
     }
     let mut body: Bytes = call.body.clone();
-    R::decode(&mut body, call.ctx.version).map(|request| request.topics()).unwrap_or_default()
+    R::read(&mut body, call.ctx.version).map(|request| request.topics()).unwrap_or_default()
 }
 
 #[cfg(test)]
