@@ -52,7 +52,7 @@ async fn send(producer: &FutureProducer, topic: &str, partition: Option<i32>, ke
 /// Every (offset, key, value) of a partition, from `from` to its end.
 fn read(broker: &Serve, topic: &str, partition: i32, from: Offset) -> Vec<(i64, String, String)> {
     let mut config = client(broker);
-    config.set("group.id", "unused").set("enable.auto.commit", "false").set("enable.partition.eof", "true");
+    config.set("group.id", "unused").set("enable.partition.eof", "true");
     config.set("check.crcs", "true");
     let consumer: BaseConsumer = config.create().expect("the settings are good");
     let mut assignment = TopicPartitionList::new();
@@ -145,11 +145,7 @@ async fn an_idempotent_producer_and_headers_work() {
         let delivery = producer.send(record, TIMEOUT).await.unwrap_or_else(|(error, _)| panic!("{error}"));
         assert_eq!(delivery.offset, i64::from(i));
     }
-    let consumer: BaseConsumer = client(&broker)
-        .set("group.id", "unused")
-        .set("enable.auto.commit", "false")
-        .create()
-        .expect("the settings are good");
+    let consumer: BaseConsumer = client(&broker).set("group.id", "unused").create().expect("the settings are good");
     let mut assignment = TopicPartitionList::new();
     assignment.add_partition_offset("idempotent", 0, Offset::Offset(49)).expect("an offset");
     consumer.assign(&assignment).expect("assigning needs no broker");
@@ -168,11 +164,7 @@ async fn offsets_are_found_by_time() {
         let delivery = producer.send(record, TIMEOUT).await.unwrap_or_else(|(error, _)| panic!("{error}"));
         assert_eq!(delivery.offset, offset as i64);
     }
-    let consumer: BaseConsumer = client(&broker)
-        .set("group.id", "unused")
-        .set("enable.auto.commit", "false")
-        .create()
-        .expect("the settings are good");
+    let consumer: BaseConsumer = client(&broker).set("group.id", "unused").create().expect("the settings are good");
     for (timestamp, expected) in [(1, 0), (1000, 0), (1001, 1), (3001, 3), (5000, 3), (5001, -1)] {
         let mut asked = TopicPartitionList::new();
         asked.add_partition_offset("times", 0, Offset::Offset(timestamp)).expect("an offset");

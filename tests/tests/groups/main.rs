@@ -6,11 +6,16 @@
 
 mod admin;
 mod by_id;
+mod churn;
 mod commits;
 mod coordinator;
+mod dead_members;
+mod expiry;
 mod fetching;
 mod joining;
 mod leaving;
+mod life;
+mod metrics;
 mod offsets_topic;
 mod static_members;
 mod syncing;

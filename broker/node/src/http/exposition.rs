@@ -1,7 +1,7 @@
 //! The metrics page, made from the live state at each scrape.
 //!
 //! Names are those of the jmx exporter's usual rules for Kafka (`kafka_server_brokertopicmetrics_bytesin_total{topic}`) and
-//! of kafka_exporter (`kafka_topic_partitions`). What neither has is `ballast_…`: per partition above all, because a
+//! of kafka_exporter (`exporter`). What neither has is `ballast_…`: per partition above all, because a
 //! `partition` label inside Kafka's topic metrics would double every dashboard. A partition's rows go with it.
 
 use std::collections::BTreeMap;
@@ -15,6 +15,7 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, NoLabelSet}
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 
+use super::exporter;
 use crate::api::TABLE;
 use crate::drive::partition::{Partition, Traffic};
 use crate::node::Node;
@@ -59,7 +60,20 @@ fn rows<L: EncodeLabelSet>(
     Ok(())
 }
 
-fn one(encoder: &mut DescriptorEncoder<'_>, name: &str, help: &str, value: u64) -> fmt::Result {
+/// As [`rows`], for values that may be negative.
+pub(super) fn gauges<L: EncodeLabelSet>(
+    encoder: &mut DescriptorEncoder<'_>,
+    (name, help): (&str, &str),
+    rows: &[(L, i64)],
+) -> fmt::Result {
+    let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+    for (labels, value) in rows {
+        metric.encode_family(labels)?.encode_gauge(value)?;
+    }
+    Ok(())
+}
+
+pub(super) fn one(encoder: &mut DescriptorEncoder<'_>, name: &str, help: &str, value: u64) -> fmt::Result {
     encoder
         .encode_descriptor(name, help, None, MetricType::Gauge)?
         .encode_gauge(&i64::try_from(value).unwrap_or(i64::MAX))
@@ -72,7 +86,7 @@ impl Collector for Scrape {
         of_requests(&mut encoder, &self.0)?;
         of_topics(&mut encoder, &partitions)?;
         of_partitions(&mut encoder, &partitions)?;
-        of_exporter(&mut encoder, &self.0)
+        exporter::encode(&mut encoder, &self.0)
     }
 }
 
@@ -166,23 +180,6 @@ fn of_partitions(encoder: &mut DescriptorEncoder<'_>, partitions: &[Arc<Partitio
     ];
     for (name, help, value) in gauges {
         let values = partitions.iter().map(|p| (labels(p), value(p) as u64)).collect();
-        rows(encoder, MetricType::Gauge, (name, help), &values)?;
-    }
-    Ok(())
-}
-
-fn of_exporter(encoder: &mut DescriptorEncoder<'_>, node: &Node) -> fmt::Result {
-    let image = node.metadata.image();
-    one(encoder, "kafka_brokers", "Live brokers", image.brokers().filter(|broker| !broker.fenced).count() as u64)?;
-    let counts = image.topics().map(|topic| ([("topic", topic.name.to_string())], topic.partition_count() as u64));
-    rows(encoder, MetricType::Gauge, ("kafka_topic_partitions", "Partitions of a topic"), &counts.collect())?;
-    let led: Vec<_> = node.store.hosted.all().into_iter().filter(|partition| partition.is_leader()).collect();
-    let gauges: [GaugeOf<'_>; 2] = [
-        ("kafka_topic_partition_current_offset", "High watermark", Partition::high),
-        ("kafka_topic_partition_oldest_offset", "First offset", |partition| partition.log.start()),
-    ];
-    for (name, help, value) in gauges {
-        let values = led.iter().map(|partition| (labels(partition), value(partition) as u64)).collect();
         rows(encoder, MetricType::Gauge, (name, help), &values)?;
     }
     Ok(())

@@ -4,8 +4,9 @@
 //!
 //! `/api/v1/faults` and `/api/v1/requests`: only where `test.faults.enable` is set.
 //!
-//! Read next: `metrics` (what is counted), `exposition` (how it is shown).
+//! Read next: `metrics` (what is counted), `exposition` (how it is shown), `exporter` (the names of kafka_exporter).
 
+mod exporter;
 mod exposition;
 mod faults;
 pub(crate) mod metrics;
