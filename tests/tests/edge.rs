@@ -18,11 +18,14 @@ use kafka_protocol::messages::list_offsets_request::{ListOffsetsPartition, ListO
 use kafka_protocol::messages::metadata_request::MetadataRequestTopic;
 use kafka_protocol::messages::offset_for_leader_epoch_request::{OffsetForLeaderPartition, OffsetForLeaderTopic};
 use kafka_protocol::messages::{
-    CreatePartitionsRequest, CreateTopicsRequest, DeleteGroupsRequest, DeleteRecordsRequest, DeleteTopicsRequest,
-    DescribeClusterRequest, DescribeConfigsRequest, DescribeGroupsRequest, DescribeLogDirsRequest,
-    DescribeQuorumRequest, DescribeTopicPartitionsRequest, FindCoordinatorRequest, InitProducerIdRequest,
-    LeaveGroupRequest, ListGroupsRequest, ListOffsetsRequest, MetadataRequest, OffsetDeleteRequest,
-    OffsetForLeaderEpochRequest, ProduceRequest,
+    AlterConfigsRequest, CreatePartitionsRequest, CreateTopicsRequest, DeleteGroupsRequest, DeleteRecordsRequest,
+    DeleteTopicsRequest, DescribeAclsRequest, DescribeClusterRequest, DescribeConfigsRequest, DescribeGroupsRequest,
+    DescribeLogDirsRequest, DescribeProducersRequest, DescribeQuorumRequest, DescribeTopicPartitionsRequest,
+    DescribeUserScramCredentialsRequest, ElectLeadersRequest, FindCoordinatorRequest, IncrementalAlterConfigsRequest,
+    InitProducerIdRequest, LeaveGroupRequest, ListConfigResourcesRequest, ListGroupsRequest, ListOffsetsRequest,
+    ListPartitionReassignmentsRequest, MetadataRequest, OffsetDeleteRequest, OffsetForLeaderEpochRequest,
+    ProduceRequest, UnregisterBrokerRequest, UpdateFeaturesRequest, alter_configs_request, describe_producers_request,
+    incremental_alter_configs_request,
 };
 
 const TOPIC_AUTHORIZATION_FAILED: i16 = 29;
@@ -47,50 +50,89 @@ fn metadata(connection: &mut Connection) -> (i16, Vec<(String, i32)>) {
 
 /// What each API says to who may do nothing, with its key.
 fn answers(connection: &mut Connection) -> Vec<(i16, i16)> {
+    [client_answers(connection), admin_answers(connection)].concat()
+}
+
+/// The APIs of producers and consumers.
+fn client_answers(connection: &mut Connection) -> Vec<(i16, i16)> {
     let topic = || name("t");
     let listed = ListOffsetsTopic::default().with_name(topic()).with_partitions(vec![ListOffsetsPartition::default()]);
-    let removed = DeleteRecordsTopic::default().with_name(topic());
-    let removed = removed.with_partitions(vec![DeleteRecordsPartition::default()]);
     let asked = OffsetForLeaderTopic::default().with_topic(topic());
     let asked = asked.with_partitions(vec![OffsetForLeaderPartition::default()]);
-    let new = CreatableTopic::default().with_name(topic()).with_num_partitions(1).with_replication_factor(1);
-    let more = CreatePartitionsTopic::default().with_name(topic()).with_count(3);
-    let config = DescribeConfigsResource::default().with_resource_type(2).with_resource_name(text("t"));
-    let wanted = TopicRequest::default().with_name(topic());
+    let list = ListOffsetsRequest::default().with_topics(vec![listed]);
+    let epochs = OffsetForLeaderEpochRequest::default().with_topics(vec![asked]);
     let fetch = Fetch::of("t", vec![fetch_row(0, 0)]);
-    let delete = DeleteTopicsRequest::default().with_topic_names(vec![topic()]).with_timeout_ms(9000);
-    let create = CreateTopicsRequest::default().with_topics(vec![new]).with_timeout_ms(9000);
-    let grow = CreatePartitionsRequest::default().with_topics(vec![more]).with_timeout_ms(9000);
-    let describe = DescribeTopicPartitionsRequest::default().with_topics(vec![wanted]).with_response_partition_limit(9);
     vec![
         (0, connection.call(9, &produce()).responses[0].partition_responses[0].error_code),
         (1, connection.call(12, &fetch.0).responses[0].partitions[0].error_code),
-        (
-            2,
-            connection.call(6, &ListOffsetsRequest::default().with_topics(vec![listed])).topics[0].partitions[0]
-                .error_code,
-        ),
+        (2, connection.call(6, &list).topics[0].partitions[0].error_code),
         (3, metadata(connection).0),
+        (22, connection.call(4, &InitProducerIdRequest::default().with_transactional_id(None)).error_code),
+        (23, connection.call(4, &epochs).topics[0].partitions[0].error_code),
+    ]
+}
+
+/// The APIs of administrators.
+fn admin_answers(connection: &mut Connection) -> Vec<(i16, i16)> {
+    let topic = || name("t");
+    let removed = DeleteRecordsTopic::default().with_name(topic());
+    let removed = removed.with_partitions(vec![DeleteRecordsPartition::default()]);
+    let new = CreatableTopic::default().with_name(topic()).with_num_partitions(1).with_replication_factor(1);
+    let more = CreatePartitionsTopic::default().with_name(topic()).with_count(3);
+    let wanted = TopicRequest::default().with_name(topic());
+    let remembered = describe_producers_request::TopicRequest::default().with_name(topic());
+    let remembered = remembered.with_partition_indexes(vec![0]);
+    let delete = DeleteTopicsRequest::default().with_topic_names(vec![topic()]).with_timeout_ms(9000);
+    let create = CreateTopicsRequest::default().with_topics(vec![new]).with_timeout_ms(9000);
+    let grow = CreatePartitionsRequest::default().with_topics(vec![more]).with_timeout_ms(9000);
+    let remove = DeleteRecordsRequest::default().with_topics(vec![removed]);
+    let producers = DescribeProducersRequest::default().with_topics(vec![remembered]);
+    let describe = DescribeTopicPartitionsRequest::default().with_topics(vec![wanted]).with_response_partition_limit(9);
+    let mut rows = vec![
         (19, connection.call(5, &create).topics[0].error_code),
         (20, connection.call(5, &delete).responses[0].error_code),
-        (
-            21,
-            connection.call(2, &DeleteRecordsRequest::default().with_topics(vec![removed])).topics[0].partitions[0]
-                .error_code,
-        ),
-        (22, connection.call(4, &InitProducerIdRequest::default().with_transactional_id(None)).error_code),
-        (
-            23,
-            connection.call(4, &OffsetForLeaderEpochRequest::default().with_topics(vec![asked])).topics[0].partitions
-                [0]
-            .error_code,
-        ),
-        (32, connection.call(4, &DescribeConfigsRequest::default().with_resources(vec![config])).results[0].error_code),
+        (21, connection.call(2, &remove).topics[0].partitions[0].error_code),
+        (29, connection.call(3, &DescribeAclsRequest::default()).error_code),
         (35, connection.call(4, &DescribeLogDirsRequest::default()).error_code),
         (37, connection.call(3, &grow).results[0].error_code),
+        (43, connection.call(2, &ElectLeadersRequest::default().with_timeout_ms(9000)).error_code),
+        (46, connection.call(0, &ListPartitionReassignmentsRequest::default()).error_code),
+        (50, connection.call(0, &DescribeUserScramCredentialsRequest::default()).error_code),
         (55, connection.call(2, &DescribeQuorumRequest::default()).error_code),
+        (57, connection.call(2, &UpdateFeaturesRequest::default().with_timeout_ms(9000)).error_code),
+        (61, connection.call(0, &producers).topics[0].partitions[0].error_code),
+        (64, connection.call(0, &UnregisterBrokerRequest::default().with_broker_id(77.into())).error_code),
+        (74, connection.call(1, &ListConfigResourcesRequest::default()).error_code),
         (75, connection.call(0, &describe).topics[0].error_code),
-    ]
+    ];
+    for (kind, name) in [(2, "t"), (4, "1"), (8, "1"), (16, "m"), (32, "g")] {
+        rows.extend(config_answers(connection, kind, name));
+    }
+    rows
+}
+
+/// The APIs of configs, about one type of resource. An answer that is not that type's refusal is told as it is.
+fn config_answers(connection: &mut Connection, kind: i8, name: &str) -> [(i16, i16); 3] {
+    let described = DescribeConfigsResource::default().with_resource_type(kind).with_resource_name(text(name));
+    let replaced = alter_configs_request::AlterConfigsResource::default().with_resource_type(kind);
+    let replaced = replaced.with_resource_name(text(name));
+    let changed = incremental_alter_configs_request::AlterConfigsResource::default().with_resource_type(kind);
+    let changed = changed.with_resource_name(text(name));
+    let describe = DescribeConfigsRequest::default().with_resources(vec![described]);
+    let replace = AlterConfigsRequest::default().with_resources(vec![replaced]);
+    let change = IncrementalAlterConfigsRequest::default().with_resources(vec![changed]);
+    let codes = [
+        connection.call(4, &describe).results[0].error_code,
+        connection.call(2, &replace).responses[0].error_code,
+        connection.call(1, &change).responses[0].error_code,
+    ];
+    let refusal = match kind {
+        2 => TOPIC_AUTHORIZATION_FAILED,
+        32 => GROUP_AUTHORIZATION_FAILED,
+        _ => CLUSTER_AUTHORIZATION_FAILED,
+    };
+    let of_topic = |code: i16| if code == refusal { TOPIC_AUTHORIZATION_FAILED } else { code };
+    [(32, of_topic(codes[0])), (33, of_topic(codes[1])), (44, of_topic(codes[2]))]
 }
 
 /// The same of the APIs of groups.
@@ -121,8 +163,8 @@ fn who_may_do_nothing_is_refused_by_every_api_that_is_advertised() {
     let mut connection = Connection::open(&address(&embedded, 0));
     let refused = answers(&mut connection);
     for (key, code) in &refused {
-        let expected =
-            if [22, 35, 55].contains(key) { CLUSTER_AUTHORIZATION_FAILED } else { TOPIC_AUTHORIZATION_FAILED };
+        let of_cluster = [22, 29, 35, 43, 46, 50, 55, 57, 64, 74];
+        let expected = if of_cluster.contains(key) { CLUSTER_AUTHORIZATION_FAILED } else { TOPIC_AUTHORIZATION_FAILED };
         assert_eq!(*code, expected, "key {key}");
     }
     let of_groups = group_answers(&mut connection);

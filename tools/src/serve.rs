@@ -3,6 +3,7 @@
 //! Settings come from four places, a later one winning: `--config FILE`, the environment (`KAFKA_<KEY>`), the flags, and
 //! `--set key=value`. Without any of them: node 1, data in `./data`, `127.0.0.1:9092`, HTTP on `127.0.0.1:9644`.
 
+mod logging;
 mod settings;
 
 use std::io::Write as _;
@@ -11,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ballast_broker::embed::Harness;
+use ballast_broker::loggers::Loggers;
 use ballast_broker::session::AllowAll;
 use ballast_broker::{Broker, BrokerConfig, World};
 use ballast_log::disk::{Disk, DiskLimits, DiskOptions, RealDisk, set_limits};
@@ -67,17 +69,17 @@ pub(crate) struct Serve {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Serve) -> Result<(), Failure> {
-    start_logging();
+    let loggers = logging::start();
     let resolved = settings::resolve(arguments)?;
     for notice in &resolved.notices {
         tracing::warn!("{notice}");
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::new(format!("cannot start the runtime: {error}")))?;
-    runtime.block_on(serve(arguments, resolved))
+    runtime.block_on(serve(arguments, resolved, loggers))
 }
 
-async fn serve(arguments: &Serve, resolved: settings::Resolved) -> Result<(), Failure> {
+async fn serve(arguments: &Serve, resolved: settings::Resolved, loggers: Loggers) -> Result<(), Failure> {
     let mut disk = disk(arguments.ephemeral);
     let harness = resolved.faults.then(|| Harness::new(Arc::default()));
     if let Some(harness) = &harness {
@@ -90,6 +92,7 @@ async fn serve(arguments: &Serve, resolved: settings::Resolved) -> Result<(), Fa
         clock: Arc::new(SystemClock),
         entropy: Arc::new(OsEntropy),
         authorizer: Arc::new(AllowAll),
+        loggers,
     };
     let settings::Resolved { statics, log_dirs, http, temporary, .. } = resolved;
     let config = BrokerConfig { statics, log_dirs: log_dirs.clone(), http, harness };
@@ -189,10 +192,4 @@ fn write_ready_file(path: &Path, kafka: &str, http: Option<SocketAddr>) -> Resul
         std::fs::rename(&temporary, path)
     };
     write().map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))
-}
-
-fn start_logging() {
-    use tracing_subscriber::EnvFilter;
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,openraft=off"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
 }

@@ -27,6 +27,7 @@ use tokio::task::JoinHandle;
 
 use crate::drive::registration::Ended;
 use crate::embed::harness::Harness;
+use crate::loggers::Loggers;
 use crate::node::Node;
 use crate::quorum::Quorum;
 use crate::session::Authorizer;
@@ -46,6 +47,8 @@ pub struct World {
     pub entropy: Arc<dyn Entropy>,
     /// Who may do what.
     pub authorizer: Arc<dyn Authorizer>,
+    /// The process's loggers.
+    pub loggers: Loggers,
 }
 
 /// What a broker is started with.

@@ -1,5 +1,8 @@
 //! The features that this broker knows, and at which levels: clients choose protocols by them, so they are told truthfully.
 
+use ballast_core::controller::Features;
+use ballast_core::image::FeatureRange;
+
 /// One feature and the levels that we can work at.
 pub(crate) struct Feature {
     pub(crate) name: &'static str,
@@ -9,16 +12,19 @@ pub(crate) struct Feature {
 
 /// Level of the metadata: Kafka 4.0-IV3. What it stands for is in docs/COMPATIBILITY.md.
 pub(crate) const METADATA_LEVEL: i16 = 25;
-/// Kafka's lowest level of the metadata that still counts (3.3-IV3).
-const METADATA_LEVEL_MIN: i16 = 7;
-
 /// By name. `transaction.version` and `group.version` stay 0 until transactions and KIP-848 groups exist.
 pub(crate) const SUPPORTED: &[Feature] = &[
     Feature { name: "eligible.leader.replicas.version", min: 0, max: 0 },
     Feature { name: "group.version", min: 0, max: 0 },
-    Feature { name: "metadata.version", min: METADATA_LEVEL_MIN, max: METADATA_LEVEL },
+    // Lower levels are Kafka's past: no cluster of ours was ever at one, so none can be asked for.
+    Feature { name: "metadata.version", min: METADATA_LEVEL, max: METADATA_LEVEL },
     Feature { name: "transaction.version", min: 0, max: 0 },
 ];
+
+/// The levels as controller and registration take them.
+pub(crate) fn ranges() -> Features {
+    SUPPORTED.iter().map(|f| (f.name.to_owned(), FeatureRange { min: f.min, max: f.max })).collect()
+}
 
 /// What a new cluster finalizes.
 pub(crate) fn bootstrap() -> Vec<(String, i16)> {

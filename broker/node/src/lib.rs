@@ -12,6 +12,7 @@ mod drive;
 pub mod embed;
 mod features;
 mod http;
+pub mod loggers;
 mod net;
 mod node;
 #[doc(hidden)]

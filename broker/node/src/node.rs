@@ -19,6 +19,7 @@ use crate::drive::store::Store;
 use crate::drive::ticks::Ticks;
 use crate::embed::harness::Harness;
 use crate::http::metrics::Metrics;
+use crate::loggers::Loggers;
 use crate::net::limits::{Budget, ConnectionCount};
 use crate::quorum::Quorum;
 use crate::session::Authorizer;
@@ -31,6 +32,7 @@ pub(crate) struct Node {
     pub(crate) entropy: Arc<dyn Entropy>,
     pub(crate) ticks: Ticks,
     pub(crate) authorizer: Arc<dyn Authorizer>,
+    pub(crate) loggers: Loggers,
     pub(crate) metadata: Arc<Metadata>,
     pub(crate) store: Arc<Store>,
     pub(crate) controller: ControllerHandle,

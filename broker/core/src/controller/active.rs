@@ -143,7 +143,8 @@ impl Active {
             | Request::CreatePartitions { .. }
             | Request::IncrementalAlterConfigs { .. }
             | Request::AlterConfigs { .. }
-            | Request::ElectLeaders { .. } => admin::decide(ask, &mut draft, request),
+            | Request::ElectLeaders { .. }
+            | Request::UpdateFeatures { .. } => admin::decide(ask, &mut draft, request),
         };
         if !dry_run {
             self.take(draft);

@@ -6,7 +6,7 @@ use super::draft::Draft;
 use super::elect::elect_leaders;
 use super::error::TopicError;
 use super::request::{DeletedTopic, Request, Response};
-use super::{Ask, configs};
+use super::{Ask, configs, features};
 
 /// Does it only ask what would happen?
 pub(super) fn is_dry_run(request: &Request) -> bool {
@@ -14,7 +14,8 @@ pub(super) fn is_dry_run(request: &Request) -> bool {
         Request::CreateTopics { validate_only, .. }
         | Request::CreatePartitions { validate_only, .. }
         | Request::IncrementalAlterConfigs { validate_only, .. }
-        | Request::AlterConfigs { validate_only, .. } => *validate_only,
+        | Request::AlterConfigs { validate_only, .. }
+        | Request::UpdateFeatures { validate_only, .. } => *validate_only,
         _ => false,
     }
 }
@@ -52,6 +53,9 @@ pub(super) fn decide(ask: &mut Ask<'_>, draft: &mut Draft<'_>, request: Request)
         Request::AlterConfigs { resources, .. } => Response::AlterConfigs(configs::replace(draft, &resources)),
         Request::ElectLeaders { unclean, partitions } => {
             Response::ElectLeaders(elect_leaders(draft, unclean, partitions.as_deref()))
+        }
+        Request::UpdateFeatures { updates, .. } => {
+            Response::UpdateFeatures(features::update(draft, ask.config, &updates))
         }
         Request::RegisterBroker(_)
         | Request::BrokerHeartbeat(_)

@@ -9,8 +9,8 @@ use super::names;
 use super::request::{ConfigChange, ConfigEntry, ConfigOp};
 use crate::image::{ConfigResource, Record, ResourceKind};
 use crate::settings::{
-    Configs, Kind, SettingError, TopicSettings, broker_setting, group_setting, topic_setting, validate_broker_configs,
-    validate_group_configs,
+    Configs, Kind, Layers, SettingError, TopicSettings, broker_setting, group_setting, topic_setting,
+    validate_broker_configs, validate_group_configs,
 };
 
 const MIN_ISR: &str = "min.insync.replicas";
@@ -95,9 +95,7 @@ fn check_resource(draft: &Draft<'_>, resource: &ConfigResource) -> Result<(), Co
             if found { Ok(()) } else { Err(ConfigError::UnknownTopic(name.to_owned())) }
         }
         ResourceKind::Broker if name.is_empty() || name.parse::<i32>().is_ok() => Ok(()),
-        ResourceKind::Broker => {
-            Err(ConfigError::BadRequest(format!("Broker id must be an integer, but it is: {name}")))
-        }
+        ResourceKind::Broker => Err(ConfigError::BadRequest(format!("Node id must be an integer, but it is: {name}"))),
         ResourceKind::Group if name.is_empty() => Err(bad_request("Default group resources are not allowed.")),
         ResourceKind::ClientMetrics if name.is_empty() => Err(bad_request("Subscription name can't be empty")),
         ResourceKind::Group | ResourceKind::ClientMetrics => Ok(()),
@@ -124,7 +122,12 @@ fn apply(configs: &mut Configs, resource: &ConfigResource, change: &ConfigChange
     };
     let Some(setting) = setting.filter(|setting| setting.kind == Kind::List) else {
         let verb = if *op == ConfigOp::Append { "APPEND" } else { "SUBTRACT" };
-        return Err(ConfigError::NotHere(format!("Can't {verb} to key {key} because its type is not LIST.")));
+        return Err(ConfigError::NotHere(match resource.kind {
+            ResourceKind::Broker => {
+                format!("Config value {} is not allowed for config key: {key}", verb.to_lowercase())
+            }
+            _ => format!("Can't {verb} to key {key} because its type is not LIST."),
+        }));
     };
     let now = configs.get(key).map_or(setting.default.unwrap_or_default(), String::as_str);
     let mut items = items_of(now);
@@ -152,17 +155,26 @@ fn judge(draft: &Draft<'_>, resource: &ConfigResource, configs: &Configs) -> Res
             TopicSettings::validate(configs, &draft.layers()).map(|_| ()).map_err(ConfigError::Invalid)
         }
         ResourceKind::Group => validate_group_configs(configs, &draft.layers()).map_err(ConfigError::Invalid),
-        ResourceKind::Broker => validate_broker_configs(configs, resource.name.is_empty())
-            .map_err(|error| ConfigError::BadRequest(error.to_string())),
+        ResourceKind::Broker => {
+            validate_broker_configs(configs, resource.name.is_empty(), &broker_layers(draft, resource))
+                .map_err(|error| ConfigError::BadRequest(error.to_string()))
+        }
         ResourceKind::ClientMetrics => judge_client_metrics(configs),
     }
+}
+
+/// What is in force on a broker before the change. (Its own file may say something else than the controller's.)
+fn broker_layers<'a>(draft: &'a Draft<'_>, resource: &ConfigResource) -> Layers<'a> {
+    Layers::of(&draft.image, resource.name.parse().ok(), draft.statics)
 }
 
 /// The three keys of a client metrics subscription (KIP-714).
 fn judge_client_metrics(configs: &Configs) -> Result<(), ConfigError> {
     for (key, value) in configs {
         let fits = match key.as_str() {
-            "metrics" | "match" => true,
+            "metrics" => true,
+            "match" if is_client_match(value) => true,
+            "match" => return Err(ConfigError::NotHere(format!("Illegal client matching pattern: {value}"))),
             "interval.ms" => value.trim().parse::<i32>().is_ok_and(|ms| (100..=3_600_000).contains(&ms)),
             _ => return Err(ConfigError::BadRequest(format!("Unknown client metrics configuration: {key}"))),
         };
@@ -173,6 +185,21 @@ fn judge_client_metrics(configs: &Configs) -> Result<(), ConfigError> {
         }
     }
     Ok(())
+}
+
+/// `key=pattern` pairs of what is known of a client. The patterns are not compiled: nothing is matched against them.
+fn is_client_match(value: &str) -> bool {
+    const KEYS: [&str; 6] = [
+        "client_id",
+        "client_instance_id",
+        "client_software_name",
+        "client_software_version",
+        "client_source_address",
+        "client_source_port",
+    ];
+    items_of(value).iter().all(|item| {
+        item.split_once('=').is_some_and(|(key, pattern)| KEYS.contains(&key.trim()) && !pattern.is_empty())
+    })
 }
 
 //@ KIP-966: with eligible leader replicas, min.insync.replicas is the controller's to know, so it is the same everywhere.

@@ -35,8 +35,8 @@ pub(super) fn elect_leaders(
 }
 
 fn elect(draft: &mut Draft<'_>, topic: &str, index: PartitionIndex, election: Election) -> Result<(), ElectionError> {
-    let unknown = || ElectionError::Unknown(topic.to_owned());
-    let found = draft.image.topic(topic).ok_or_else(unknown)?;
+    let unknown = || ElectionError::UnknownPartition(topic.to_owned(), index);
+    let found = draft.image.topic(topic).ok_or_else(|| ElectionError::UnknownTopic(topic.to_owned()))?;
     let (id, old) = (found.id, found.partition(index).ok_or_else(unknown)?.clone());
     let preferred = old.replicas.first().copied().unwrap_or(NO_LEADER);
     match election {

@@ -2,7 +2,7 @@
 //!
 //! Holds: `code` matches without a wildcard, so a new cause does not compile before it has a code.
 
-use ballast_wire::{BrokerId, LeaderEpoch, PartitionEpoch, Uuid};
+use ballast_wire::{BrokerId, LeaderEpoch, PartitionEpoch, PartitionIndex, Uuid};
 
 use crate::settings::SettingError;
 
@@ -145,9 +145,12 @@ impl ConfigError {
 /// Why no leader was elected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ElectionError {
-    /// No such partition.
+    /// No such topic.
     #[error("No such topic as {0}")]
-    Unknown(String),
+    UnknownTopic(String),
+    /// The topic has no such partition.
+    #[error("No such partition as {0}-{1}")]
+    UnknownPartition(String, PartitionIndex),
     /// It leads already.
     #[error("Leader election not needed for topic partition.")]
     NotNeeded,
@@ -164,11 +167,33 @@ impl ElectionError {
     #[must_use]
     pub fn code(&self) -> i16 {
         match self {
-            ElectionError::Unknown(_) => 3,
+            ElectionError::UnknownTopic(_) | ElectionError::UnknownPartition(..) => 3,
             ElectionError::NotNeeded => 84,
             ElectionError::PreferredNotAvailable => 80,
             ElectionError::EligibleNotAvailable => 83,
         }
+    }
+}
+
+/// Why no feature was changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "The update failed for all features since the following feature had an error: Invalid update version {level} for feature {feature}. {why}"
+)]
+pub struct FeatureError {
+    /// The first that cannot be changed.
+    pub feature: String,
+    /// The level asked for.
+    pub level: i16,
+    /// Why, in Kafka's words.
+    pub why: String,
+}
+
+impl FeatureError {
+    /// Kafka's error code.
+    #[must_use]
+    pub fn code(&self) -> i16 {
+        95
     }
 }
 

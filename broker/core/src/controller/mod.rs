@@ -29,6 +29,7 @@ mod dirs;
 mod draft;
 mod elect;
 mod error;
+mod features;
 mod isr;
 mod names;
 mod placement;
@@ -36,19 +37,23 @@ mod request;
 mod sessions;
 mod turn;
 
-pub use error::{AlterPartitionError, AssignError, BrokerError, ConfigError, ElectionError, Refusal, TopicError};
+pub use error::{
+    AlterPartitionError, AssignError, BrokerError, ConfigError, ElectionError, FeatureError, Refusal, TopicError,
+};
+pub use names::validate as validate_topic_name;
 pub use request::{
     AlterPartition, AlteredPartition, AssignedDir, BrokerHeartbeat, ConfigChange, ConfigEntry, ConfigOp, CreatedTopic,
-    DeletedTopic, DirAssignment, HeartbeatReply, IsrChange, MorePartitions, NewTopic, PartitionState, ProducerIds,
-    RegisterBroker, Request, Response, TopicRef,
+    DeletedTopic, DirAssignment, FeatureUpdate, HeartbeatReply, IsrChange, MorePartitions, NewTopic, PartitionState,
+    ProducerIds, RegisterBroker, Request, Response, TopicRef, UpgradeKind,
 };
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use ballast_wire::{BrokerId, Uuid};
 
 use self::active::Active;
-use crate::image::{ConfigResource, EPOCH_IS_INDEX, FEATURE_ELR, Image, Record};
+use crate::image::{ConfigResource, EPOCH_IS_INDEX, FEATURE_ELR, FeatureRange, Image, Record};
 use crate::machine::{Machine, Tick};
 use crate::settings::{BrokerSettings, Layers, SettingError, Statics};
 
@@ -110,6 +115,9 @@ pub enum Effect {
     },
 }
 
+/// Features and the levels that a node can work at, by name.
+pub type Features = BTreeMap<String, FeatureRange>;
+
 /// What the controller needs to know of the node it runs in.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -119,6 +127,8 @@ pub struct Config {
     pub statics: Statics,
     /// Feature levels that a new cluster begins with.
     pub bootstrap_features: Vec<(String, i16)>,
+    /// Levels that this node can work at.
+    pub supported_features: Features,
 }
 
 /// Requests that may wait while a controller becomes active.

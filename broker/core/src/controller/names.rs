@@ -15,7 +15,7 @@ pub(super) const CLUSTER_METADATA_TOPIC: &str = "__cluster_metadata";
 ///
 /// # Errors
 /// Why not, in Kafka's words.
-pub(super) fn validate(name: &str) -> Result<(), String> {
+pub fn validate(name: &str) -> Result<(), String> {
     let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     let why = if name.is_empty() {
         "the empty string is not allowed".to_owned()

@@ -4,7 +4,9 @@
 
 use ballast_wire::{BrokerId, LeaderEpoch, PartitionEpoch, PartitionIndex, ProducerId, Uuid};
 
-use super::error::{AlterPartitionError, AssignError, BrokerError, ConfigError, ElectionError, Refusal, TopicError};
+use super::error::{
+    AlterPartitionError, AssignError, BrokerError, ConfigError, ElectionError, FeatureError, Refusal, TopicError,
+};
 use crate::image::{ConfigResource, Registration};
 use crate::settings::Row;
 
@@ -57,6 +59,13 @@ pub enum Request {
         /// Which; `None` is every partition.
         partitions: Option<Vec<(String, PartitionIndex)>>,
     },
+    /// UpdateFeatures (57).
+    UpdateFeatures {
+        /// What to change; all or nothing.
+        updates: Vec<FeatureUpdate>,
+        /// Check everything, do nothing.
+        validate_only: bool,
+    },
     /// BrokerRegistration (62).
     RegisterBroker(RegisterBroker),
     /// BrokerHeartbeat (63).
@@ -101,6 +110,8 @@ pub enum Response {
     AlterConfigs(Vec<(ConfigResource, Result<(), ConfigError>)>),
     /// A row for each partition; with `partitions: None` those that needed nothing are left out.
     ElectLeaders(Vec<(String, PartitionIndex, Result<(), ElectionError>)>),
+    /// Done, or the first update that cannot be.
+    UpdateFeatures(Result<(), FeatureError>),
     /// The broker's epoch.
     RegisterBroker(Result<i64, BrokerError>),
     /// What the broker should know.
@@ -213,6 +224,41 @@ pub struct ConfigChange {
     pub op: ConfigOp,
     /// With what; not needed to delete.
     pub value: Option<String>,
+}
+
+/// Which way a feature's level may move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UpgradeKind {
+    /// Up only (1).
+    Upgrade,
+    /// Down as well, if nothing is lost (2).
+    SafeDowngrade,
+    /// Down as well, whatever is lost (3).
+    UnsafeDowngrade,
+}
+
+impl UpgradeKind {
+    /// The kind with Kafka's number `id`.
+    #[must_use]
+    pub fn from_id(id: i8) -> Option<UpgradeKind> {
+        match id {
+            1 => Some(UpgradeKind::Upgrade),
+            2 => Some(UpgradeKind::SafeDowngrade),
+            3 => Some(UpgradeKind::UnsafeDowngrade),
+            _ => None,
+        }
+    }
+}
+
+/// A feature's new level.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FeatureUpdate {
+    /// Which feature.
+    pub feature: String,
+    /// Its level; 0 switches it off.
+    pub level: i16,
+    /// Which way; `None` for a kind that nobody knows.
+    pub upgrade: Option<UpgradeKind>,
 }
 
 /// A broker that asks to be let in.

@@ -3,6 +3,7 @@
 mod admin;
 mod brokers;
 mod configs;
+mod features;
 mod random;
 mod rig;
 mod turns;

@@ -23,6 +23,28 @@ pub fn group_rows(overrides: Option<&Configs>, layers: &Layers<'_>) -> Vec<Row> 
     shown.map(|setting| own_row(setting, overrides, layers, Source::Group)).collect()
 }
 
+/// Every setting of a client metrics subscription (KIP-714) with these configs of its own.
+#[must_use]
+pub fn client_metrics_rows(overrides: Option<&Configs>) -> Vec<Row> {
+    let all = [("interval.ms", Kind::Int, "300000"), ("match", Kind::List, ""), ("metrics", Kind::List, "")];
+    let rows = all.into_iter().map(|(name, kind, default)| {
+        let own = overrides.and_then(|configs| configs.get(name));
+        let place =
+            |text: &String| Synonym { name: name.to_owned(), value: Some(text.clone()), source: Source::ClientMetrics };
+        Row {
+            name: name.to_owned(),
+            value: Some(own.map_or_else(|| default.to_owned(), Clone::clone)),
+            source: if own.is_some() { Source::ClientMetrics } else { Source::Default },
+            read_only: false,
+            sensitive: false,
+            kind: Some(kind),
+            synonyms: own.map(place).into_iter().collect(),
+            doc: "",
+        }
+    });
+    rows.collect()
+}
+
 /// Every setting of the broker whose layers these are.
 #[must_use]
 pub fn broker_rows(layers: &Layers<'_>) -> Vec<Row> {
@@ -45,13 +67,15 @@ pub fn cluster_rows(configs: Option<&Configs>) -> Vec<Row> {
     let Some(configs) = configs else { return Vec::new() };
     let statics = super::Statics::default();
     let layers = Layers { broker: None, cluster: Some(configs), statics: &statics };
-    configs
-        .keys()
-        .map(|name| match broker_setting(name) {
+    let rows = configs.keys().map(|name| {
+        let mut row = match broker_setting(name) {
             Some(setting) => broker_row(setting, name, &layers),
             None => other_row(name, &layers),
-        })
-        .collect()
+        };
+        row.synonyms.retain(|synonym| synonym.source == Source::DynamicDefaultBroker);
+        row
+    });
+    rows.collect()
 }
 
 fn own_row(setting: &'static Setting, overrides: Option<&Configs>, layers: &Layers<'_>, own: Source) -> Row {

@@ -28,7 +28,7 @@ mod value;
 
 pub use broker::{BrokerSettings, NodeSettings};
 pub use change::{validate_broker_configs, validate_group_configs};
-pub use describe::{broker_rows, cluster_rows, group_rows, topic_rows};
+pub use describe::{broker_rows, client_metrics_rows, cluster_rows, group_rows, topic_rows};
 pub use endpoints::{Voter, parse_endpoints, parse_host_port, parse_ip_overrides, parse_protocol_map, parse_voters};
 pub use environment::from_environment;
 pub use error::SettingError;

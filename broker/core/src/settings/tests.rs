@@ -44,6 +44,56 @@ fn as_many_broker_settings_can_be_changed_as_in_kafka_but_for_listeners() {
     assert_eq!(dynamic, 102);
 }
 
+/// All that the parts of a broker read of these configs.
+fn read(cluster: &Configs) -> (BrokerSettings, TopicSettings) {
+    let statics = Statics::default();
+    let layers = Layers { broker: None, cluster: Some(cluster), statics: &statics };
+    (BrokerSettings::resolve(&layers).expect("the values agree"), TopicSettings::resolve(None, &layers))
+}
+
+/// A value that is allowed and is not the default.
+fn other_value(setting: &Setting) -> String {
+    let default = setting.default.unwrap_or_default();
+    match setting.kind {
+        Kind::Boolean => (default != "true").to_string(),
+        Kind::Double => "0.25".to_owned(),
+        Kind::Int | Kind::Short | Kind::Long => {
+            let present = default.parse::<i64>().unwrap_or(12_344);
+            let candidates = [present.saturating_add(1), present - 1, 7].map(|number| number.to_string());
+            let fits = |text: &&String| *text != default && setting.parse(text).is_ok();
+            candidates.iter().find(fits).expect("one of them is allowed").clone()
+        }
+        _ if setting.name == "max.connections.per.ip.overrides" => "127.0.0.9:7".to_owned(),
+        _ => match setting.valid {
+            Valid::OneOf(words) | Valid::ListOf(words) => {
+                (*words.iter().find(|word| **word != default).expect("there is another")).to_owned()
+            }
+            _ => "other".to_owned(),
+        },
+    }
+}
+
+#[test]
+fn every_broker_setting_that_can_change_reaches_the_numbers_that_the_broker_reads() {
+    let live = broker_settings().filter(|setting| setting.used == Use::Used && setting.scope != Scope::Static);
+    for setting in live {
+        let after = configs(&[(setting.name, &other_value(setting))]);
+        assert!(read(&Configs::new()) != read(&after), "{after:?} changes nothing");
+    }
+}
+
+#[test]
+fn every_topic_setting_in_use_reaches_the_numbers_that_the_log_reads() {
+    let statics = Statics::default();
+    let layers = Layers { broker: None, cluster: None, statics: &statics };
+    for setting in topic_settings().filter(|setting| setting.used == Use::Used) {
+        let value = if setting.valid == Valid::ThrottledReplicas { "0:1".to_owned() } else { other_value(setting) };
+        let own = configs(&[(setting.name, &value)]);
+        let (before, after) = (TopicSettings::resolve(None, &layers), TopicSettings::resolve(Some(&own), &layers));
+        assert!(before != after, "{}={value} changes nothing", setting.name);
+    }
+}
+
 #[test]
 fn a_topics_own_value_wins_then_broker_then_cluster_then_static() {
     let file = statics(&[("log.retention.ms", "4"), ("log.segment.bytes", "2097152")]);
@@ -158,7 +208,10 @@ fn topic_configs_are_judged_together() {
 
 #[test]
 fn broker_configs_are_judged_by_who_may_change_them() {
-    let judge = |name: &str, value: &str, cluster: bool| validate_broker_configs(&configs(&[(name, value)]), cluster);
+    let (statics, defaults) = (Statics::default(), |statics| Layers { broker: None, cluster: None, statics });
+    let judge = |name: &str, value: &str, cluster: bool| {
+        validate_broker_configs(&configs(&[(name, value)]), cluster, &defaults(&statics))
+    };
     assert_eq!(judge("log.retention.ms", "1", true), Ok(()));
     assert!(judge("log.retention.ms", "x", true).is_err());
     assert!(judge("num.partitions", "1", true).is_err(), "it is read at start");

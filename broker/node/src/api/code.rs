@@ -7,6 +7,7 @@ use ballast_log::{AppendError, LogError, ReadError};
 
 use crate::drive::coordinator::Unavailable;
 use crate::drive::partition::{ProduceError, Refused};
+use crate::loggers::LoggerError;
 
 /// A code of Kafka's `Errors`.
 pub(crate) type Code = i16;
@@ -41,6 +42,7 @@ pub(crate) const GROUP_AUTHORIZATION_FAILED: Code = 30;
 pub(crate) const CLUSTER_AUTHORIZATION_FAILED: Code = 31;
 pub(crate) const INVALID_TIMESTAMP: Code = 32;
 pub(crate) const UNSUPPORTED_VERSION: Code = 35;
+pub(crate) const INVALID_CONFIG: Code = 40;
 pub(crate) const INVALID_REQUEST: Code = 42;
 pub(crate) const POLICY_VIOLATION: Code = 44;
 pub(crate) const OUT_OF_ORDER_SEQUENCE_NUMBER: Code = 45;
@@ -48,6 +50,7 @@ pub(crate) const INVALID_PRODUCER_EPOCH: Code = 47;
 pub(crate) const INVALID_TXN_STATE: Code = 48;
 pub(crate) const TRANSACTION_COORDINATOR_FENCED: Code = 52;
 pub(crate) const TRANSACTIONAL_ID_AUTHORIZATION_FAILED: Code = 53;
+pub(crate) const SECURITY_DISABLED: Code = 54;
 pub(crate) const KAFKA_STORAGE_ERROR: Code = 56;
 pub(crate) const NON_EMPTY_GROUP: Code = 68;
 pub(crate) const GROUP_ID_NOT_FOUND: Code = 69;
@@ -63,6 +66,8 @@ pub(crate) const GROUP_MAX_SIZE_REACHED: Code = 81;
 pub(crate) const FENCED_INSTANCE_ID: Code = 82;
 pub(crate) const GROUP_SUBSCRIBED_TO_TOPIC: Code = 86;
 pub(crate) const INVALID_RECORD: Code = 87;
+pub(crate) const RESOURCE_NOT_FOUND: Code = 91;
+pub(crate) const DUPLICATE_RESOURCE: Code = 92;
 pub(crate) const UNKNOWN_TOPIC_ID: Code = 100;
 pub(crate) const FETCH_SESSION_TOPIC_ID_ERROR: Code = 106;
 pub(crate) const UNSUPPORTED_ENDPOINT_TYPE: Code = 115;
@@ -155,5 +160,16 @@ pub(crate) fn of_log(error: &LogError) -> Code {
             KAFKA_STORAGE_ERROR
         }
         LogError::Closed => NOT_LEADER_OR_FOLLOWER,
+    }
+}
+
+/// Why levels of loggers were not changed.
+pub(crate) fn of_loggers(error: &LoggerError) -> Code {
+    match error {
+        LoggerError::Unknown(_) | LoggerError::UnknownLevel { .. } => INVALID_CONFIG,
+        LoggerError::RootDeleted | LoggerError::NotAllowed(_) | LoggerError::Null(_) | LoggerError::Twice => {
+            INVALID_REQUEST
+        }
+        LoggerError::Filter(_) => UNKNOWN_SERVER_ERROR,
     }
 }

@@ -1,13 +1,14 @@
 //! DescribeConfigs (key 32), versions 1–4.
 //!
-//! Topics, this broker (by its own id; another one's is 42), the cluster's defaults (broker with an empty name) and groups.
-//! Every known setting has a row with value, source, type and flags, and on request its synonyms and what it does (v3).
-//! Not done: broker loggers and client metrics (42).
+//! Topics, this broker (by its own id; another one's is 42), the cluster's defaults (broker with an empty name), groups,
+//! client metrics subscriptions and this broker's loggers. Every known setting has a row with value, source, type and
+//! flags, and on request its synonyms and what it does (v3).
 
 use std::future::{Ready, ready};
 
+use ballast_core::controller::validate_topic_name;
 use ballast_core::image::{ConfigResource, Image, ResourceKind};
-use ballast_core::settings::{self, Layers, Row};
+use ballast_core::settings::{self, Row, Source};
 use kafka_protocol::messages::describe_configs_request::DescribeConfigsResource;
 use kafka_protocol::messages::describe_configs_response::{
     DescribeConfigsResourceResult, DescribeConfigsResult, DescribeConfigsSynonym,
@@ -16,7 +17,8 @@ use kafka_protocol::messages::{DescribeConfigsRequest, DescribeConfigsResponse};
 
 use super::call::Ctx;
 use super::code::{self, Code};
-use super::view::{self, text};
+use super::config_changes::BROKER_LOGGER;
+use super::view::text;
 use crate::session::{Operation, Resource};
 
 /// What the request wants to see of each row.
@@ -55,14 +57,16 @@ fn is_wanted(resource: &DescribeConfigsResource, name: &str) -> bool {
 
 fn rows(ctx: &Ctx, image: &Image, resource: &DescribeConfigsResource) -> Result<Vec<Row>, Refused> {
     let name = resource.resource_name.as_str();
-    let (me, live) = (ctx.node.id, &ctx.node.settings);
+    let live = &ctx.node.settings;
     let own = |resource: &ConfigResource| image.configs(resource).cloned();
+    if resource.resource_type == BROKER_LOGGER {
+        may(ctx, Resource::Cluster, code::CLUSTER_AUTHORIZATION_FAILED)?;
+        return loggers(ctx, name);
+    }
     match ResourceKind::from_id(resource.resource_type) {
         Some(ResourceKind::Topic) => {
             may(ctx, Resource::Topic(name), code::TOPIC_AUTHORIZATION_FAILED)?;
-            if !view::is_topic_name(name) {
-                return Err((code::INVALID_TOPIC_EXCEPTION, format!("Topic name {name:?} is invalid")));
-            }
+            validate_topic_name(name).map_err(|words| (code::INVALID_TOPIC_EXCEPTION, words))?;
             if image.topic(name).is_none() {
                 return Err((code::UNKNOWN_TOPIC_OR_PARTITION, format!("The topic '{name}' does not exist.")));
             }
@@ -74,13 +78,8 @@ fn rows(ctx: &Ctx, image: &Image, resource: &DescribeConfigsResource) -> Result<
             if name.is_empty() {
                 return Ok(settings::cluster_rows(own(&ConfigResource::cluster()).as_deref()));
             }
-            match name.parse::<i32>() {
-                Ok(id) if id == me => Ok(settings::broker_rows(&live.layers(image))),
-                Ok(id) => {
-                    Err((code::INVALID_REQUEST, format!("Unexpected broker id, expected {me}, but received {id}")))
-                }
-                Err(_) => Err((code::INVALID_REQUEST, format!("Broker id must be an integer, but it is: {name}"))),
-            }
+            own_id(ctx, name, " or empty string,")?;
+            Ok(settings::broker_rows(&live.layers(image)))
         }
         Some(ResourceKind::Group) => {
             may(ctx, Resource::Group(name), code::GROUP_AUTHORIZATION_FAILED)?;
@@ -88,12 +87,48 @@ fn rows(ctx: &Ctx, image: &Image, resource: &DescribeConfigsResource) -> Result<
                 return Err((code::INVALID_REQUEST, "Group name must not be empty".to_owned()));
             }
             let overrides = own(&ConfigResource::group(name));
-            Ok(settings::group_rows(overrides.as_deref(), &Layers::of(image, None, live.statics())))
+            Ok(settings::group_rows(overrides.as_deref(), &live.layers(image)))
         }
-        Some(ResourceKind::ClientMetrics) | None => {
-            Err((code::INVALID_REQUEST, format!("Unsupported resource type: {}", resource.resource_type)))
+        Some(kind @ ResourceKind::ClientMetrics) => {
+            may(ctx, Resource::Cluster, code::CLUSTER_AUTHORIZATION_FAILED)?;
+            if name.is_empty() {
+                return Err((code::INVALID_REQUEST, "Client metrics subscription name must not be empty".to_owned()));
+            }
+            let overrides = own(&ConfigResource { kind, name: name.to_owned() });
+            Ok(settings::client_metrics_rows(overrides.as_deref()))
         }
+        None => Err((code::INVALID_REQUEST, format!("Unsupported resource type: {}", resource.resource_type))),
     }
+}
+
+/// A broker's own settings and loggers are told by itself alone.
+fn own_id(ctx: &Ctx, name: &str, expected: &str) -> Result<(), Refused> {
+    let me = ctx.node.id;
+    match name.parse::<i32>() {
+        Ok(id) if id == me => Ok(()),
+        Ok(id) => {
+            Err((code::INVALID_REQUEST, format!("Unexpected broker id, expected {me}{expected} but received {id}")))
+        }
+        Err(_) => Err((code::INVALID_REQUEST, format!("Broker id must be an integer, but it is: {name}"))),
+    }
+}
+
+fn loggers(ctx: &Ctx, name: &str) -> Result<Vec<Row>, Refused> {
+    if name.is_empty() {
+        return Err((code::INVALID_REQUEST, "Broker id must not be empty".to_owned()));
+    }
+    own_id(ctx, name, "")?;
+    let rows = ctx.node.loggers.levels().into_iter().map(|(logger, level)| Row {
+        name: logger,
+        value: Some(level.name().to_owned()),
+        source: Source::BrokerLogger,
+        read_only: false,
+        sensitive: false,
+        kind: None,
+        synonyms: Vec::new(),
+        doc: "",
+    });
+    Ok(rows.collect())
 }
 
 fn may(ctx: &Ctx, resource: Resource<'_>, refused: Code) -> Result<(), Refused> {

@@ -8,28 +8,37 @@
 pub(crate) mod call;
 pub(crate) mod code;
 
+mod alter_configs;
 mod api_versions;
+mod config_changes;
 mod controller;
 mod create_partitions;
 mod create_topics;
 mod delete_groups;
 mod delete_records;
 mod delete_topics;
+mod describe_acls;
 mod describe_cluster;
 mod describe_configs;
 mod describe_groups;
 mod describe_log_dirs;
+mod describe_producers;
 mod describe_quorum;
 mod describe_topic_partitions;
+mod describe_user_scram_credentials;
+mod elect_leaders;
 pub(crate) mod fetch;
 mod find_coordinator;
 mod group;
 mod heartbeat;
+mod incremental_alter_configs;
 mod init_producer_id;
 mod join_group;
 mod leave_group;
+mod list_config_resources;
 mod list_groups;
 mod list_offsets;
+mod list_partition_reassignments;
 mod metadata;
 pub(crate) mod offset_commit;
 mod offset_delete;
@@ -37,6 +46,8 @@ pub(crate) mod offset_fetch;
 mod offset_for_leader_epoch;
 mod produce;
 mod sync_group;
+mod unregister_broker;
+mod update_features;
 pub(crate) mod view;
 
 use std::sync::Arc;
@@ -99,13 +110,23 @@ pub(crate) const TABLE: &[Api] = &[
     api(ApiKey::DELETE_RECORDS, 0, 2, |call| call.typed(delete_records::handle)),
     api(ApiKey::INIT_PRODUCER_ID, 0, 5, |call| call.typed(init_producer_id::handle)),
     api(ApiKey::OFFSET_FOR_LEADER_EPOCH, 2, 4, |call| call.typed(offset_for_leader_epoch::handle)),
+    api(ApiKey::DESCRIBE_ACLS, 1, 3, |call| call.typed(describe_acls::handle)),
     api(ApiKey::DESCRIBE_CONFIGS, 1, 4, |call| call.typed(describe_configs::handle)),
+    api(ApiKey::ALTER_CONFIGS, 0, 2, |call| call.typed(alter_configs::handle)),
     api(ApiKey::DESCRIBE_LOG_DIRS, 1, 4, |call| call.typed(describe_log_dirs::handle)),
     api(ApiKey::CREATE_PARTITIONS, 0, 3, |call| call.typed(create_partitions::handle)),
     api(ApiKey::DELETE_GROUPS, 0, 2, |call| call.typed(delete_groups::handle)),
+    api(ApiKey::ELECT_LEADERS, 0, 2, |call| call.typed(elect_leaders::handle)),
+    api(ApiKey::INCREMENTAL_ALTER_CONFIGS, 0, 1, |call| call.typed(incremental_alter_configs::handle)),
+    api(ApiKey::LIST_PARTITION_REASSIGNMENTS, 0, 0, |call| call.typed(list_partition_reassignments::handle)),
     api(ApiKey::OFFSET_DELETE, 0, 0, |call| call.typed(offset_delete::handle)),
+    api(ApiKey::DESCRIBE_USER_SCRAM_CREDENTIALS, 0, 0, |call| call.typed(describe_user_scram_credentials::handle)),
     api(ApiKey::DESCRIBE_QUORUM, 0, 2, |call| call.typed(describe_quorum::handle)),
+    api(ApiKey::UPDATE_FEATURES, 0, 2, |call| call.typed(update_features::handle)),
     api(ApiKey::DESCRIBE_CLUSTER, 0, 2, |call| call.typed(describe_cluster::handle)),
+    api(ApiKey::DESCRIBE_PRODUCERS, 0, 0, |call| call.typed(describe_producers::handle)),
+    api(ApiKey::UNREGISTER_BROKER, 0, 0, |call| call.typed(unregister_broker::handle)),
+    api(ApiKey::LIST_CONFIG_RESOURCES, 0, 1, |call| call.typed(list_config_resources::handle)),
     api(ApiKey::DESCRIBE_TOPIC_PARTITIONS, 0, 0, |call| call.typed(describe_topic_partitions::handle)),
 ];
 

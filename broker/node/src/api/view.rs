@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use ballast_core::controller::validate_topic_name;
 use ballast_core::image::{Broker, Image, Partition};
 use ballast_wire::shared::NodeEndpoint;
 use ballast_wire::{BrokerId, NO_LEADER, Uuid};
@@ -18,9 +19,6 @@ pub(crate) const INTERNAL_TOPICS: &[&str] = &["__consumer_offsets", "__share_gro
 
 /// Authorized operations of who did not ask for them.
 pub(crate) const OPERATIONS_UNASKED: i32 = i32::MIN;
-
-/// Longest topic name.
-const TOPIC_NAME_BYTES_MAX: usize = 249;
 
 const TOPIC_OPERATIONS: &[(Operation, u32)] = &[
     (Operation::Read, 3),
@@ -70,8 +68,7 @@ pub(crate) fn is_internal(topic: &str) -> bool {
 
 /// May a topic be called this?
 pub(crate) fn is_topic_name(name: &str) -> bool {
-    let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
-    (1..=TOPIC_NAME_BYTES_MAX).contains(&name.len()) && !matches!(name, "." | "..") && name.bytes().all(legal)
+    validate_topic_name(name).is_ok()
 }
 
 /// The sender's rights on a topic, as a bit for each operation.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use ballast_core::controller::{Config as ControllerConfig, Controller};
 use ballast_core::endpoint::{Endpoint, SecurityProtocol};
 use ballast_core::fetch_session::FetchSessions;
-use ballast_core::image::{Broker as Registration, FeatureRange};
+use ballast_core::image::Broker as Registration;
 use ballast_core::registration::{Config as MembershipConfig, Registration as Membership};
 use ballast_core::settings::{BrokerSettings, Layers, SettingError};
 use ballast_net::{Connection, Listener};
@@ -258,6 +258,7 @@ async fn run(
         clock: Arc::clone(&world.clock),
         entropy: Arc::clone(&world.entropy),
         authorizer: Arc::clone(&world.authorizer),
+        loggers: world.loggers.clone(),
         ticks: base.ticks,
         metadata: Arc::clone(&base.metadata),
         store: Arc::clone(&base.store),
@@ -314,6 +315,7 @@ fn new_controller(base: &Base, world: &World) -> Result<Controller, SettingError
         node: base.id,
         statics: base.settings.statics().clone(),
         bootstrap_features: crate::features::bootstrap(),
+        supported_features: crate::features::ranges(),
     };
     let entropy = Arc::clone(&world.entropy);
     let random = move || {
@@ -339,7 +341,6 @@ async fn cluster_id(node: &Node) -> Uuid {
 }
 
 fn registration(node: &Node, incarnation: Uuid, listeners: &[Endpoint]) -> Registration {
-    let features = crate::features::SUPPORTED.iter();
     Registration {
         id: node.id,
         epoch: ballast_core::image::EPOCH_IS_INDEX,
@@ -347,7 +348,7 @@ fn registration(node: &Node, incarnation: Uuid, listeners: &[Endpoint]) -> Regis
         listeners: listeners.to_vec(),
         rack: node.settings.now().node.rack.clone(),
         log_dirs: node.store.dirs.iter().map(|dir| dir.id).collect(),
-        features: features.map(|f| (f.name.to_owned(), FeatureRange { min: f.min, max: f.max })).collect(),
+        features: crate::features::ranges(),
         fenced: true,
         in_controlled_shutdown: false,
     }

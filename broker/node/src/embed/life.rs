@@ -23,6 +23,7 @@ use tokio::sync::oneshot;
 use super::Error;
 use super::gate::Gate;
 use super::harness::Harness;
+use crate::loggers::Loggers;
 use crate::session::Authorizer;
 use crate::{Broker, BrokerConfig, World};
 
@@ -234,6 +235,7 @@ async fn start(plan: &Plan, harness: &Arc<Harness>, real: Arc<dyn Disk>) -> Resu
         clock: Arc::new(SystemClock),
         entropy: Arc::new(OsEntropy),
         authorizer: Arc::clone(&plan.authorizer),
+        loggers: Loggers::none(),
     };
     let config = BrokerConfig {
         statics: plan.statics.clone(),

@@ -52,6 +52,7 @@ fn changes_that_cannot_be_are_refused_as_in_kafka() {
     rig.topic("t", &[&[1]]);
     let t = || ConfigResource::topic("t");
     let broker = |name: &str| ConfigResource { kind: ResourceKind::Broker, name: name.to_owned() };
+    let metrics = |name: &str| ConfigResource { kind: ResourceKind::ClientMetrics, name: name.to_owned() };
     for (code, resource, change) in [
         (40, t(), ("no.such", Set, Some("1"))),
         (40, t(), ("retention.ms", Set, Some("x"))),
@@ -64,6 +65,21 @@ fn changes_that_cannot_be_are_refused_as_in_kafka() {
         (42, broker("1"), ("num.partitions", Set, Some("1"))),
         (42, broker(""), ("ssl.keystore.location", Set, Some("/k"))),
         (42, ConfigResource::topic(""), ("retention.ms", Set, Some("1"))),
+        (42, broker("1"), ("num.io.threads", Set, Some("17"))),
+        (42, broker("1"), ("num.io.threads", Set, Some("3"))),
+        (0, broker("1"), ("num.io.threads", Set, Some("16"))),
+        (0, broker("1"), ("num.io.threads", Set, Some("32"))),
+        (42, broker("1"), ("log.cleaner.dedupe.buffer.size", Set, Some("1000"))),
+        (42, broker("1"), ("max.connections.per.ip.overrides", Set, Some("somewhere:5"))),
+        (0, broker("1"), ("max.connections.per.ip.overrides", Set, Some("localhost:5,[::2]:6"))),
+        (40, broker("1"), ("log.segment.bytes", Append, Some("5"))),
+        (0, metrics("m"), ("interval.ms", Set, Some("1000"))),
+        (0, metrics("m"), ("match", Set, Some("client_id=a.*,client_source_port=1"))),
+        (40, metrics("m"), ("match", Set, Some("colour=red"))),
+        (40, metrics("m"), ("metrics", Append, Some("x."))),
+        (42, metrics("m"), ("interval.ms", Set, Some("1"))),
+        (42, metrics("m"), ("no.such", Set, Some("1"))),
+        (42, metrics(""), ("interval.ms", Set, Some("1000"))),
         (0, broker(""), ("what.is.this", Set, Some("1"))),
         (0, broker("1"), ("log.retention.ms", Set, Some("1"))),
         (42, ConfigResource::group(""), ("consumer.session.timeout.ms", Set, Some("1"))),

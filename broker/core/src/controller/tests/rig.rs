@@ -29,6 +29,9 @@ pub(super) struct Rig {
     epochs: BTreeMap<BrokerId, i64>,
 }
 
+/// What controller and brokers can work at.
+const FEATURE_RANGES: [(&str, i16, i16); 2] = [(FEATURE_METADATA, 1, 25), (FEATURE_ELR, 0, 1)];
+
 pub(super) fn controller(elr: bool, settings: &[(&str, &str)]) -> Controller {
     let pairs = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     let (statics, _) = Statics::merge(pairs).expect("the tests give valid settings");
@@ -36,12 +39,14 @@ pub(super) fn controller(elr: bool, settings: &[(&str, &str)]) -> Controller {
     if elr {
         bootstrap_features.push((FEATURE_ELR.to_owned(), 1));
     }
+    let supported_features = FEATURE_RANGES.map(|(name, min, max)| (name.to_owned(), FeatureRange { min, max })).into();
     let mut counter = 0u8;
     let entropy = Box::new(move || {
         counter = counter.wrapping_add(1);
         [counter; 16]
     });
-    Controller::new(Config { node: 1, statics, bootstrap_features }, entropy).expect("the settings agree")
+    Controller::new(Config { node: 1, statics, bootstrap_features, supported_features }, entropy)
+        .expect("the settings agree")
 }
 
 impl Rig {
@@ -142,7 +147,6 @@ impl Rig {
             port: 9092,
             protocol: SecurityProtocol::Plaintext,
         };
-        let ranges = [(FEATURE_METADATA, 1, 25), (FEATURE_ELR, 0, 1)];
         RegisterBroker {
             cluster_id: self.image.cluster_id().expect("the cluster has begun").to_string(),
             broker: Broker {
@@ -152,10 +156,7 @@ impl Rig {
                 listeners: vec![listener],
                 rack: None,
                 log_dirs: vec![Uuid([100 + byte; 16])],
-                features: ranges
-                    .into_iter()
-                    .map(|(name, min, max)| (name.to_owned(), FeatureRange { min, max }))
-                    .collect(),
+                features: FEATURE_RANGES.map(|(name, min, max)| (name.to_owned(), FeatureRange { min, max })).into(),
                 fenced: false,
                 in_controlled_shutdown: false,
             },

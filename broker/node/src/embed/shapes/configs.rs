@@ -8,7 +8,7 @@ use super::topics::message;
 use super::{Named, Shape};
 
 /// Kafka's number of the resource type `TOPIC`.
-const TOPIC: i8 = 2;
+pub(super) const TOPIC: i8 = 2;
 
 impl Shape for DescribeConfigsRequest {
     fn refused(self, _: i16, code: ErrorCode) -> DescribeConfigsResponse {

@@ -7,6 +7,7 @@
 //!
 //! Read next: `records` (Produce and Fetch, which have decoders of their own), then any other.
 
+mod admin;
 mod cluster;
 mod configs;
 mod groups;
@@ -20,11 +21,14 @@ use ballast_wire::frame::ApiKey;
 use ballast_wire::{ErrorCode, PartitionIndex, Uuid};
 use bytes::Bytes;
 use kafka_protocol::messages::{
-    ApiVersionsRequest, CreatePartitionsRequest, CreateTopicsRequest, DeleteGroupsRequest, DeleteRecordsRequest,
-    DeleteTopicsRequest, DescribeClusterRequest, DescribeConfigsRequest, DescribeGroupsRequest, DescribeLogDirsRequest,
-    DescribeQuorumRequest, DescribeTopicPartitionsRequest, FindCoordinatorRequest, HeartbeatRequest,
-    InitProducerIdRequest, JoinGroupRequest, LeaveGroupRequest, ListGroupsRequest, ListOffsetsRequest, MetadataRequest,
-    OffsetCommitRequest, OffsetDeleteRequest, OffsetFetchRequest, OffsetForLeaderEpochRequest, SyncGroupRequest,
+    AlterConfigsRequest, ApiVersionsRequest, CreatePartitionsRequest, CreateTopicsRequest, DeleteGroupsRequest,
+    DeleteRecordsRequest, DeleteTopicsRequest, DescribeAclsRequest, DescribeClusterRequest, DescribeConfigsRequest,
+    DescribeGroupsRequest, DescribeLogDirsRequest, DescribeProducersRequest, DescribeQuorumRequest,
+    DescribeTopicPartitionsRequest, DescribeUserScramCredentialsRequest, ElectLeadersRequest, FindCoordinatorRequest,
+    HeartbeatRequest, IncrementalAlterConfigsRequest, InitProducerIdRequest, JoinGroupRequest, LeaveGroupRequest,
+    ListConfigResourcesRequest, ListGroupsRequest, ListOffsetsRequest, ListPartitionReassignmentsRequest,
+    MetadataRequest, OffsetCommitRequest, OffsetDeleteRequest, OffsetFetchRequest, OffsetForLeaderEpochRequest,
+    SyncGroupRequest, UnregisterBrokerRequest, UpdateFeaturesRequest,
 };
 use kafka_protocol::protocol::{Encodable, Request};
 
@@ -100,13 +104,23 @@ const SHAPES: &[Row] = &[
     row::<DeleteRecordsRequest>(),
     row::<InitProducerIdRequest>(),
     row::<OffsetForLeaderEpochRequest>(),
+    row::<DescribeAclsRequest>(),
     row::<DescribeConfigsRequest>(),
+    row::<AlterConfigsRequest>(),
     row::<DescribeLogDirsRequest>(),
     row::<CreatePartitionsRequest>(),
     row::<DeleteGroupsRequest>(),
+    row::<ElectLeadersRequest>(),
+    row::<IncrementalAlterConfigsRequest>(),
+    row::<ListPartitionReassignmentsRequest>(),
     row::<OffsetDeleteRequest>(),
+    row::<DescribeUserScramCredentialsRequest>(),
     row::<DescribeQuorumRequest>(),
+    row::<UpdateFeaturesRequest>(),
     row::<DescribeClusterRequest>(),
+    row::<DescribeProducersRequest>(),
+    row::<UnregisterBrokerRequest>(),
+    row::<ListConfigResourcesRequest>(),
     row::<DescribeTopicPartitionsRequest>(),
 ];
 
