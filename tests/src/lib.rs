@@ -5,10 +5,6 @@
 
 #![forbid(unsafe_code)]
 
-#[cfg(doctest)]
-#[doc = include_str!("../../README.md")]
-struct ReadmeSnippets;
-
 pub mod disk;
 pub mod embedded;
 pub mod foreign;

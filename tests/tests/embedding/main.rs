@@ -5,7 +5,6 @@
 mod faults;
 mod http;
 mod lives;
-mod process;
 mod producing;
 mod shapes;
 mod versions;

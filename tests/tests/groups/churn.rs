@@ -65,6 +65,8 @@ impl Play<'_> {
                 member.id.clear();
                 return Joined::Again;
             }
+            // Its coordinator is not there yet.
+            14 | 16 => return Joined::Again,
             other => panic!("a join was answered with {other}: {joined:?}"),
         }
         member.id = joined.member_id.to_string();

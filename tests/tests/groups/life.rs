@@ -6,9 +6,10 @@ use ballast_broker::session::AllowAll;
 use ballast_tests::disk::{Call, Repeat, SimDisk, Trouble};
 use ballast_tests::embedded::Embedded;
 use ballast_tests::process::Serve;
-use ballast_tests::raw::Connection;
 use ballast_tests::raw::groups::{COMMIT, Member, commit};
 use ballast_tests::raw::rows::eventually;
+use ballast_tests::raw::{Connection, name};
+use kafka_protocol::messages::DeleteTopicsRequest;
 
 const SETTINGS: [&str; 2] = ["group.initial.rebalance.delay.ms=0", "group.min.session.timeout.ms=1000"];
 
@@ -78,6 +79,42 @@ fn a_group_goes_on_with_its_generation_after_a_restart() {
     assert_eq!(code, 0, "its session begins anew");
     assert_eq!(&member.sync(&[]).assignment[..], b"everything");
     assert_eq!(member.commit("t", 0, 3), 0);
+}
+
+#[test]
+fn a_partition_is_loaded_read_by_read_in_every_codec() {
+    for codec in 0..=4 {
+        let codec = format!("offsets.topic.compression.codec={codec}");
+        // The smallest buffer: each read gives one batch.
+        let mut broker = Serve::start(&[&codec, "offsets.load.buffer.size=1", "offsets.topic.num.partitions=1"]);
+        let mut connection = Connection::open(&broker.bootstrap);
+        connection.create_topic("t", 1, &[]);
+        connection.coordinator("g");
+        for offset in 0..50 {
+            let group = format!("g-{}", offset % 7);
+            assert_eq!(connection.commit(COMMIT, &commit(&group, "", -1, "t", &[(0, offset, None)])), [0]);
+        }
+        broker.kill();
+        broker.restart();
+        let found: Vec<i64> = (0..7).map(|group| committed(&broker.bootstrap, &format!("g-{group}")).0).collect();
+        assert_eq!(found, [49, 43, 44, 45, 46, 47, 48], "{codec}");
+    }
+}
+
+#[test]
+fn a_deleted_offsets_topic_takes_its_groups_with_it_and_is_made_again() {
+    let broker = Serve::start(&["offsets.topic.num.partitions=3"]);
+    let mut connection = Connection::open(&broker.bootstrap);
+    connection.create_topic("t", 1, &[]);
+    connection.coordinator("g");
+    assert_eq!(connection.commit(COMMIT, &commit("g", "", -1, "t", &[(0, 5, None)])), [0]);
+    let delete = DeleteTopicsRequest::default().with_topic_names(vec![name("__consumer_offsets")]);
+    assert_eq!(connection.call(5, &delete.with_timeout_ms(9_000)).responses[0].error_code, 0);
+    let refused = connection.call(COMMIT, &commit("g", "", -1, "t", &[(0, 6, None)]));
+    assert_eq!(refused.topics[0].partitions[0].error_code, 16);
+    assert_eq!(committed(&broker.bootstrap, "g").0, -1);
+    assert_eq!(connection.commit(COMMIT, &commit("g", "", -1, "t", &[(0, 7, None)])), [0]);
+    assert_eq!(committed(&broker.bootstrap, "g").0, 7);
 }
 
 #[test]
