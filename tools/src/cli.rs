@@ -3,12 +3,11 @@
 use std::future::Future;
 use std::io;
 
-use clap::{CommandFactory as _, Parser, Subcommand};
-use clap_complete::Shell;
+use clap::{Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
 use crate::error::Failure;
-use crate::{cluster, config, consume, log, produce, serve, topic};
+use crate::{bench, cluster, complete, config, consume, group, log, produce, serve, topic};
 
 /// A Kafka-compatible log broker and its tools.
 #[derive(Parser, Debug)]
@@ -24,20 +23,27 @@ enum Command {
     Serve(serve::Serve),
     /// Create, list, describe, alter and delete topics.
     Topic(topic::TopicArgs),
-    /// Read and change the settings of topics, brokers and the cluster.
+    /// Read and change the settings of topics, brokers, groups and the cluster.
     Config(config::ConfigArgs),
     /// Write lines from standard input to a topic.
     Produce(produce::ProduceArgs),
     /// Print the records of a topic.
     Consume(consume::ConsumeArgs),
+    /// List, describe, reset and delete consumer groups.
+    Group(group::GroupArgs),
     /// Describe the cluster, its nodes and its metadata quorum.
     Cluster(cluster::ClusterArgs),
+    /// Measure how fast a cluster is.
+    Bench(bench::BenchArgs),
     /// Look into the files of a log directory, without a broker.
     Log(log::LogArgs),
-    /// Print a completion script for a shell.
+    /// Print what makes a shell complete commands, options, topics and groups.
+    #[command(after_help = "Example:
+  source <(ballast completions bash)")]
     Completions {
         /// The shell.
-        shell: Shell,
+        #[arg(value_enum)]
+        shell: complete::Shell,
     },
 }
 
@@ -50,12 +56,11 @@ impl Cli {
             Command::Config(args) => block_on(config::run(args)),
             Command::Produce(args) => block_on(produce::run(args)),
             Command::Consume(args) => block_on(consume::run(args)),
+            Command::Group(args) => block_on(group::run(args)),
             Command::Cluster(args) => block_on(cluster::run(args)),
+            Command::Bench(args) => block_on(bench::run(args)),
             Command::Log(args) => log::run(args),
-            Command::Completions { shell } => {
-                clap_complete::generate(shell, &mut Cli::command(), "ballast", &mut io::stdout());
-                Ok(())
-            }
+            Command::Completions { shell } => complete::print_script(shell),
         }
     }
 }
@@ -73,6 +78,8 @@ fn block_on(command: impl Future<Output = Result<(), Failure>>) -> Result<(), Fa
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory as _;
+
     use super::*;
 
     #[test]

@@ -22,10 +22,16 @@ pub(crate) struct ClusterArgs {
 #[derive(Subcommand, Debug)]
 enum ClusterCommand {
     /// Show what the cluster is and whether all of it is in order.
+    #[command(after_help = "Example:
+  ballast cluster describe --json")]
     Describe,
-    /// List the brokers.
+    /// List the brokers, what each leads and has, and how full its disks are.
+    #[command(after_help = "Example:
+  ballast cluster nodes -b broker-1:9092")]
     Nodes,
     /// Show the metadata quorum.
+    #[command(after_help = "Example:
+  ballast cluster quorum")]
     Quorum,
 }
 

@@ -3,8 +3,10 @@
 use ballast_client::Admin;
 use ballast_client::admin::{ConfigResource, ConfigSource};
 use clap::{Args, Subcommand};
+use clap_complete::engine::ArgValueCompleter;
 use serde::Serialize;
 
+use crate::complete;
 use crate::connect::ConnectArgs;
 use crate::error::Failure;
 use crate::output::{Column, print, print_json, table};
@@ -21,6 +23,9 @@ pub(crate) struct ConfigArgs {
 #[derive(Subcommand, Debug)]
 enum ConfigCommand {
     /// Show settings that differ from the default.
+    #[command(after_help = "Examples:
+  ballast config describe --topic orders
+  ballast config describe --broker 1 --all")]
     Describe {
         #[command(flatten)]
         whose: Whose,
@@ -29,6 +34,9 @@ enum ConfigCommand {
         all: bool,
     },
     /// Set and unset settings; the others stay.
+    #[command(after_help = "Examples:
+  ballast config alter --topic orders --set retention.ms=86400000 --unset cleanup.policy
+  ballast config alter --cluster --set log.retention.ms=604800000 --dry-run")]
     Alter {
         #[command(flatten)]
         whose: Whose,
@@ -48,7 +56,7 @@ enum ConfigCommand {
 #[group(required = true, multiple = false)]
 struct Whose {
     /// A topic's settings.
-    #[arg(long, value_name = "TOPIC")]
+    #[arg(long, value_name = "TOPIC", add = ArgValueCompleter::new(complete::topics))]
     topic: Option<String>,
     /// One broker's settings.
     #[arg(long, value_name = "ID")]
@@ -56,13 +64,17 @@ struct Whose {
     /// The defaults of all brokers.
     #[arg(long)]
     cluster: bool,
+    /// A group's settings.
+    #[arg(long, value_name = "GROUP", add = ArgValueCompleter::new(complete::groups))]
+    group: Option<String>,
 }
 
 impl Whose {
     fn resource(self) -> ConfigResource {
-        match (self.topic, self.broker) {
-            (Some(topic), _) => ConfigResource::Topic(topic),
-            (_, Some(broker)) => ConfigResource::Broker(broker),
+        match (self.topic, self.broker, self.group) {
+            (Some(topic), ..) => ConfigResource::Topic(topic),
+            (_, Some(broker), _) => ConfigResource::Broker(broker),
+            (.., Some(group)) => ConfigResource::Group(group),
             _ => ConfigResource::Cluster,
         }
     }

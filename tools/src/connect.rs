@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::time::Duration;
 
-use ballast_client::{ClientConfig, Cluster, World, parse_properties};
+use ballast_client::{ClientConfig, ClientError, Cluster, World};
 use clap::Args;
 
 use crate::error::Failure;
+use crate::properties;
 
-const BOOTSTRAP_DEFAULT: &str = "localhost:9092";
+pub(crate) const BOOTSTRAP_DEFAULT: &str = "localhost:9092";
 /// How long a call may take where `default.api.timeout.ms` does not say.
 const API_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -25,14 +27,28 @@ pub(crate) struct ConnectArgs {
     /// Print one JSON document instead of text for people.
     #[arg(long, global = true)]
     pub(crate) json: bool,
+    /// The file is read once: its warnings shall not come twice.
+    #[arg(skip)]
+    file: OnceLock<BTreeMap<String, String>>,
 }
 
 impl ConnectArgs {
     /// The properties of `--command-config`, empty without one.
-    pub(crate) fn properties(&self) -> Result<BTreeMap<String, String>, Failure> {
-        let Some(path) = &self.command_config else { return Ok(BTreeMap::new()) };
-        let text = std::fs::read_to_string(path).map_err(|e| Failure::at(path, e))?;
-        Ok(parse_properties(&text))
+    pub(crate) fn properties(&self) -> Result<&BTreeMap<String, String>, Failure> {
+        if let Some(read) = self.file.get() {
+            return Ok(read);
+        }
+        let read = self.command_config.as_deref().map_or_else(|| Ok(BTreeMap::new()), properties::read)?;
+        Ok(self.file.get_or_init(|| read))
+    }
+
+    /// Lets a configuration take what it knows of the properties. Its complaints name the file.
+    pub(crate) fn apply(
+        &self,
+        take: impl FnOnce(&BTreeMap<String, String>) -> Result<(), ClientError>,
+    ) -> Result<(), Failure> {
+        let taken = take(self.properties()?);
+        taken.map_err(|e| self.command_config.as_ref().map_or_else(|| Failure::new(&e), |path| Failure::at(path, &e)))
     }
 
     /// The cluster; nothing is connected yet. The option wins over the file.
@@ -41,7 +57,7 @@ impl ConnectArgs {
         config.connection.client_id = "ballast-cli".to_owned();
         // Somebody sits in front of it: Kafka's minute is too long to learn that no broker is there.
         config.api_timeout = API_TIMEOUT;
-        config.apply(&self.properties()?)?;
+        self.apply(|properties| config.apply(properties))?;
         if let Some(list) = &self.bootstrap_server {
             config.bootstrap_servers = ClientConfig::new(list).map_err(usage)?.bootstrap_servers;
         }
@@ -49,6 +65,6 @@ impl ConnectArgs {
     }
 }
 
-fn usage(error: ballast_client::ClientError) -> Failure {
+fn usage(error: ClientError) -> Failure {
     Failure::Usage(format!("--bootstrap-server: {error}"))
 }

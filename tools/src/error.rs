@@ -53,6 +53,15 @@ impl From<ClientError> for Failure {
             Some(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION) => Some("`ballast topic list` shows what is there"),
             Some(ErrorCode::TOPIC_ALREADY_EXISTS) => Some("--if-not-exists accepts that"),
             Some(ErrorCode::OFFSET_OUT_OF_RANGE) => Some("`ballast topic describe` shows which offsets there are"),
+            Some(ErrorCode::GROUP_ID_NOT_FOUND) => Some("`ballast group list` shows what is there"),
+            Some(ErrorCode::NON_EMPTY_GROUP) => Some("stop its members first"),
+            Some(ErrorCode::UNKNOWN_MEMBER_ID | ErrorCode::ILLEGAL_GENERATION | ErrorCode::REBALANCE_IN_PROGRESS) => {
+                Some("the group has gone on without this member, and others will read the same records")
+            }
+            Some(ErrorCode::FENCED_INSTANCE_ID) => Some("another process runs with the same group.instance.id"),
+            Some(ErrorCode::INVALID_CONFIG) => {
+                Some("`ballast config describe --all` with --topic, --broker or --group shows what there is")
+            }
             Some(ErrorCode::MESSAGE_TOO_LARGE) => Some("max.message.bytes of the topic is the limit"),
             _ => None,
         };

@@ -5,16 +5,22 @@
 //!
 //! Read next: `cli` (the commands), then the command's own file.
 
+mod bench;
 mod cli;
 mod cluster;
+mod complete;
 mod config;
 mod connect;
 mod consume;
 mod error;
+mod group;
 mod log;
 mod output;
 mod produce;
+mod properties;
 mod serve;
+mod signal;
+mod start;
 mod topic;
 
 use std::process::ExitCode;
@@ -27,6 +33,7 @@ use clap::Parser as _;
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
+    complete::answer_shell();
     match cli::Cli::parse().run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),

@@ -10,9 +10,11 @@ use ballast_client::producer::{Acks, NewRecord, Producer, ProducerConfig, compre
 use ballast_wire::batch::Compression;
 use ballast_wire::hash::KeyPartitioner;
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::time::Instant;
 
+use crate::complete;
 use crate::connect::ConnectArgs;
 use crate::error::Failure;
 use crate::output::{bytes, duration, plural, print, print_json, progress};
@@ -33,6 +35,7 @@ const READ_BYTES: usize = 1 << 20;
   ballast produce orders --key-delimiter : --compression zstd < orders.txt")]
 pub(crate) struct ProduceArgs {
     /// The topic to write to.
+    #[arg(add = ArgValueCompleter::new(complete::topics))]
     topic: String,
     /// What stands before the first of these is the key, the rest is the value. A line without one has no key.
     #[arg(long, value_name = "C", value_parser = parse_delimiter)]
@@ -63,7 +66,7 @@ impl ProduceArgs {
             ..ProducerConfig::default()
         };
         let properties = self.connect.properties()?;
-        config.apply(&properties)?;
+        self.connect.apply(|properties| config.apply(properties))?;
         if let Some(acks) = self.acks {
             config.acks = acks;
             let asked = properties.contains_key("enable.idempotence");
@@ -182,11 +185,13 @@ fn parse_delimiter(text: &str) -> Result<String, String> {
     }
 }
 
-fn parse_acks(text: &str) -> Result<Acks, String> {
+/// Reads `--acks`.
+pub(crate) fn parse_acks(text: &str) -> Result<Acks, String> {
     Acks::from_name(text).ok_or_else(|| "expected 0, 1 or all".to_owned())
 }
 
-fn parse_compression(text: &str) -> Result<Compression, String> {
+/// Reads `--compression`.
+pub(crate) fn parse_compression(text: &str) -> Result<Compression, String> {
     compression_from_name(text).ok_or_else(|| "expected none, gzip, snappy, lz4 or zstd".to_owned())
 }
 

@@ -5,7 +5,7 @@ use kafka_protocol::messages::describe_configs_request::DescribeConfigsResource;
 use kafka_protocol::messages::incremental_alter_configs_request::{AlterConfigsResource, AlterableConfig};
 use kafka_protocol::messages::{DescribeConfigsRequest, IncrementalAlterConfigsRequest};
 
-use super::{Admin, only, outcome, text};
+use super::{Admin, only, outcome, settled, text};
 use crate::{ClientError, Target};
 
 /// Whose settings.
@@ -138,10 +138,11 @@ impl Admin {
             .cluster
             .call(resource.target(), &what, build, |answer| {
                 let row = only(&answer.results, &what)?;
-                outcome(&what, row.error_code, row.error_message.as_ref())
+                settled(&what, row.error_code, row.error_message.as_ref())
             })
             .await?;
         let row = only(answer.results, &what)?;
+        outcome(&what, row.error_code, row.error_message.as_ref())?;
         let mut entries: Vec<ConfigEntry> = row
             .configs
             .into_iter()
@@ -183,12 +184,14 @@ impl Admin {
                 .with_configs(configs.collect());
             IncrementalAlterConfigsRequest::default().with_resources(vec![row]).with_validate_only(validate_only)
         };
-        self.cluster
+        let (_, answer) = self
+            .cluster
             .call(resource.target(), &what, build, |answer| {
                 let row = only(&answer.responses, &what)?;
-                outcome(&what, row.error_code, row.error_message.as_ref())
+                settled(&what, row.error_code, row.error_message.as_ref())
             })
             .await?;
-        Ok(())
+        let row = only(&answer.responses, &what)?;
+        outcome(&what, row.error_code, row.error_message.as_ref())
     }
 }

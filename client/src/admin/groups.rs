@@ -72,6 +72,15 @@ pub struct GroupMember {
     pub assignment: Partitions,
 }
 
+/// Which member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemberName<'a> {
+    /// By the id that the coordinator gave it.
+    Id(&'a str),
+    /// A static one, by its `group.instance.id`.
+    Instance(&'a str),
+}
+
 impl Admin {
     /// All groups, by id. Every broker is asked for those that it coordinates.
     ///
@@ -94,7 +103,7 @@ impl Admin {
                     coordinator: broker,
                     protocol_type: group.protocol_type.to_string(),
                     state: known(version >= STATES_FIRST, &group.group_state, ""),
-                    group_type: known(version >= TYPES_FIRST, &group.group_type, "Classic"),
+                    group_type: capital(known(version >= TYPES_FIRST, &group.group_type, "Classic")),
                 };
                 groups.insert(listed.id.clone(), listed);
             }
@@ -163,14 +172,18 @@ impl Admin {
         self.cluster.call_coordinator(group, &what, build, check).await.map(|_| ())
     }
 
-    /// Removes a static member from a group, by its instance id (brokers from 2.4 on).
+    /// Removes a member from a group, as if it had left (brokers from 2.4 on).
     ///
     /// # Errors
     /// `Refused` with `UNKNOWN_MEMBER_ID` if the group has no such member.
-    pub async fn remove_group_member(&self, group: &str, instance_id: &str) -> Result<(), ClientError> {
-        let what = format!("removing member {instance_id} from group {group}");
+    pub async fn remove_group_member(&self, group: &str, who: MemberName<'_>) -> Result<(), ClientError> {
+        let (MemberName::Id(name) | MemberName::Instance(name)) = who;
+        let what = format!("removing member {name} from group {group}");
         let build = |version| {
-            let member = MemberIdentity::default().with_group_instance_id(Some(text(instance_id)));
+            let member = match who {
+                MemberName::Id(id) => MemberIdentity::default().with_member_id(text(id)),
+                MemberName::Instance(id) => MemberIdentity::default().with_group_instance_id(Some(text(id))),
+            };
             let reason = (version >= LEAVE_REASON_FIRST).then(|| text("removed by an administrator"));
             let request = LeaveGroupRequest::default().with_group_id(GroupId(text(group)));
             // A version before 3 cannot say whom: encoding it fails, and says so.
@@ -182,6 +195,14 @@ impl Admin {
         };
         self.cluster.call_coordinator(group, &what, build, check).await.map(|_| ())
     }
+}
+
+/// Kafka lists `classic` and means what it calls `Classic` elsewhere.
+fn capital(mut word: String) -> String {
+    if let Some(first) = word.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    word
 }
 
 fn classic(coordinator: BrokerId, row: DescribedGroup) -> GroupDescription {

@@ -10,6 +10,8 @@ mod elections;
 mod group_offsets;
 mod groups;
 mod offsets;
+#[cfg(test)]
+mod tests;
 mod topics;
 
 pub use brokers::{BrokerDescription, ClusterDescription, LogDir, LogDirPartition, Quorum, QuorumNode, QuorumReplica};
@@ -17,7 +19,7 @@ pub use configs::{ConfigEntry, ConfigResource, ConfigSource};
 pub use elections::{Elected, Election};
 pub use group_offsets::{CommittedOffset, GroupPartition};
 pub(crate) use group_offsets::{Committer, commit_request, committed, fetch_request, fetched};
-pub use groups::{GroupDescription, GroupMember, ListedGroup};
+pub use groups::{GroupDescription, GroupMember, ListedGroup, MemberName};
 pub use offsets::{EpochEnd, ListedOffset, OffsetSpec};
 pub use topics::{CreatedTopic, NewTopic};
 
@@ -60,6 +62,12 @@ fn outcome(what: impl Into<String>, code: i16, message: Option<&StrBytes>) -> Re
         code,
         message: message.map(ToString::to_string),
     })
+}
+
+/// Like [`outcome`], for a call about a topic that should be there: nobody waits for one in order to change it, though
+/// elsewhere it may be on its way and the code is worth another try. The caller judges the answer once more.
+fn settled(what: impl Into<String>, code: i16, message: Option<&StrBytes>) -> Result<(), ClientError> {
+    if code == ErrorCode::UNKNOWN_TOPIC_OR_PARTITION.0 { Ok(()) } else { outcome(what, code, message) }
 }
 
 /// The only row of an answer that was asked about one thing.

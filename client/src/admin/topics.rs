@@ -10,7 +10,7 @@ use kafka_protocol::messages::create_topics_request::{
 use kafka_protocol::messages::delete_topics_request::DeleteTopicState;
 use kafka_protocol::messages::{CreatePartitionsRequest, CreateTopicsRequest, DeleteTopicsRequest};
 
-use super::{Admin, only, outcome, text, topic_name};
+use super::{Admin, only, outcome, settled, text, topic_name};
 use crate::{ClientError, Target};
 
 /// A topic to be.
@@ -86,14 +86,16 @@ impl Admin {
                 .with_timeout_ms(self.timeout_ms())
                 .with_validate_only(validate_only)
         };
-        self.cluster
+        let (_, answer) = self
+            .cluster
             .call(Target::Controller, &what, build, |answer| {
                 let row = only(&answer.results, &what)?;
-                outcome(&what, row.error_code, row.error_message.as_ref())
+                settled(&what, row.error_code, row.error_message.as_ref())
             })
             .await?;
         self.cluster.mark_stale();
-        Ok(())
+        let row = only(&answer.results, &what)?;
+        outcome(&what, row.error_code, row.error_message.as_ref())
     }
 
     /// Deletes a topic and all that is in it.
@@ -115,8 +117,7 @@ impl Admin {
             .cluster
             .call(Target::Controller, &what, build, |answer| {
                 let row = only(&answer.responses, &what)?;
-                // Retriable elsewhere, because a topic may be on its way; nobody waits for one in order to delete it.
-                if row.error_code == 3 { Ok(()) } else { outcome(&what, row.error_code, row.error_message.as_ref()) }
+                settled(&what, row.error_code, row.error_message.as_ref())
             })
             .await?;
         let row = only(&answer.responses, &what)?;

@@ -53,6 +53,8 @@ pub struct Consumer {
 #[derive(Default)]
 struct FetchLane {
     session: FetchSession,
+    /// Positions are new: what the broker has told of these partitions must be told again.
+    renew: bool,
     busy: bool,
     not_before: Option<Instant>,
 }
@@ -91,13 +93,14 @@ impl Consumer {
             let known = &metadata.topics[*topic].partitions;
             if !known.contains_key(partition) {
                 let count = known.len();
-                return Err(ClientError::BadRequest(format!("{topic} has {count} partitions and no {partition}")));
+                let complaint = format!("topic {topic} has {count} partitions, numbered from 0");
+                return Err(ClientError::BadRequest(format!("{complaint}: there is no partition {partition}")));
             }
         }
         let position = |(topic, partition, start): &(&str, PartitionIndex, StartAt)| {
             ((Arc::from(*topic), *partition), Position::new(*start))
         };
-        self.positions = partitions.iter().map(position).collect();
+        self.replace(partitions.iter().map(position).collect());
         self.look_up().await
     }
 
@@ -152,7 +155,13 @@ impl Consumer {
             position.epoch = epoch;
             (key, position)
         };
-        self.positions = partitions.into_iter().map(position).collect();
+        self.replace(partitions.into_iter().map(position).collect());
+    }
+
+    /// Within a session a broker is silent about partitions where nothing is new, also about their ends.
+    fn replace(&mut self, positions: BTreeMap<Key, Position>) {
+        self.positions = positions;
+        self.lanes.values_mut().for_each(|lane| lane.renew = true);
     }
 
     /// What is being read.
@@ -242,6 +251,9 @@ impl Consumer {
                 None if lane.busy => {}
                 None => {
                     lane.busy = true;
+                    if std::mem::take(&mut lane.renew) {
+                        lane.session.begin_anew();
+                    }
                     let request = lane.session.request(wanted.clone());
                     let (cluster, config, report) = (self.cluster.clone(), self.config.clone(), self.report.clone());
                     tokio::spawn(async move {

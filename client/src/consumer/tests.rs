@@ -270,7 +270,8 @@ async fn a_partition_that_is_not_there_is_refused_when_it_is_assigned() {
     let (fake, _) = brokers(|_, _| Verdict::Serve);
     let mut consumer = consumer(&fake, &[], OffsetReset::None).await;
     let error = consumer.assign(&[("t", 9, StartAt::End)]).await.unwrap_err();
-    assert_eq!(error.to_string(), "t has 2 partitions and no 9");
+    let refused = "topic t has 2 partitions, numbered from 0: there is no partition 9";
+    assert_eq!(error.to_string(), refused);
 }
 
 /// A consumer may live in a task of its own.

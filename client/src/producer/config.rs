@@ -32,6 +32,16 @@ impl Acks {
         }
     }
 
+    /// `0`, `1` or `all`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Acks::None => "0",
+            Acks::Leader => "1",
+            Acks::All => "all",
+        }
+    }
+
     pub(super) fn number(self) -> i16 {
         match self {
             Acks::None => 0,
@@ -177,6 +187,18 @@ pub fn compression_from_name(name: &str) -> Option<Compression> {
         "lz4" => Some(Compression::Lz4),
         "zstd" => Some(Compression::Zstd),
         _ => None,
+    }
+}
+
+/// Its name, as `compression.type` spells it.
+#[must_use]
+pub fn compression_name(codec: Compression) -> &'static str {
+    match codec {
+        Compression::None => "none",
+        Compression::Gzip => "gzip",
+        Compression::Snappy => "snappy",
+        Compression::Lz4 => "lz4",
+        Compression::Zstd => "zstd",
     }
 }
 

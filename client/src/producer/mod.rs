@@ -26,7 +26,7 @@ use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
 pub use accumulator::NewRecord;
-pub use config::{Acks, ProducerConfig, compression_from_name};
+pub use config::{Acks, ProducerConfig, compression_from_name, compression_name};
 pub use delivery::{Delivery, RecordMetadata};
 
 use crate::{ClientError, Cluster};

@@ -1,37 +1,52 @@
-//! `ballast consume`: prints records as they come, by partition assignment.
+//! `ballast consume`: prints records as they come, of partitions that it is told, or as a member of a group.
 //!
-//! Partitions that a topic gets later are not read. An interrupt ends the command as if all had been read.
+//! Partitions that a topic gets later are read in a group alone. An interrupt ends the command as if all had been read; in a
+//! group, exactly the records that were printed are committed.
+//!
+//! Read next: `source` (where records come from), `printer` (where they go), `format`.
 
 mod format;
-mod start;
+mod printer;
+mod source;
 
 use std::io::{self, BufWriter, Write};
 use std::time::Duration;
 
-use ballast_client::consumer::{Consumer, ConsumerConfig, OffsetReset, StartAt};
+use ballast_client::consumer::{Fetched, StartAt};
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 
+use crate::complete;
 use crate::connect::ConnectArgs;
 use crate::error::Failure;
+use crate::{signal, start};
 use format::Format;
+use printer::Printer;
+use source::Source;
 
 const WRITE_BYTES: usize = 256 << 10;
 /// How long one poll waits; an interrupt is noticed at once all the same.
 const POLL: Duration = Duration::from_secs(1);
 /// Of one partition in one answer, in bytes: more than Kafka's default, because whole topics are read.
-const PARTITION_BYTES_MAX: i32 = 8 << 20;
+pub(crate) const PARTITION_BYTES_MAX: i32 = 8 << 20;
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   ballast consume orders
   ballast consume orders --from @-1h --format '%T %p@%o %k %v\\n'
-  ballast consume orders --from beginning --until-end --json > orders.json")]
+  ballast consume orders --from beginning --until-end --json > orders.json
+  ballast consume orders --group billing --from beginning")]
 pub(crate) struct ConsumeArgs {
     /// The topic to read.
+    #[arg(add = ArgValueCompleter::new(complete::topics))]
     topic: String,
-    /// Where to begin: beginning, end, an OFFSET, or @TIME (ms since 1970, 2026-11-29T22:00Z, or -1h for an hour ago).
-    #[arg(long, value_name = "WHERE", default_value = "end", value_parser = start::parse, allow_hyphen_values = true)]
-    from: StartAt,
+    /// Where to begin: beginning, end, an OFFSET, or @TIME (ms since 1970, 2026-11-29T22:00Z, or -1h for an hour ago)
+    /// [default: end]. With --group: beginning or end, where the group has committed nothing.
+    #[arg(long, value_name = "WHERE", value_parser = start::parse, allow_hyphen_values = true)]
+    from: Option<StartAt>,
+    /// Share the topic with the other members of this group, go on where it has come to, and commit what is printed.
+    #[arg(long, value_name = "G", conflicts_with = "partition", add = ArgValueCompleter::new(complete::groups))]
+    group: Option<String>,
     /// Read this partition only.
     #[arg(long, value_name = "P", value_parser = clap::value_parser!(i32).range(0..))]
     partition: Option<i32>,
@@ -50,107 +65,43 @@ pub(crate) struct ConsumeArgs {
 }
 
 pub(crate) async fn run(args: ConsumeArgs) -> Result<(), Failure> {
-    let cluster = args.connect.cluster()?;
-    let mut config = ConsumerConfig { partition_bytes_max: PARTITION_BYTES_MAX, ..ConsumerConfig::default() };
-    // An offset that was asked for and is not there is a failure; falling behind a log that is being deleted is not.
-    config.offset_reset =
-        if matches!(args.from, StartAt::Offset(_)) { OffsetReset::None } else { OffsetReset::Earliest };
-    config.apply(&args.connect.properties()?)?;
-
-    let metadata = cluster.topics(&[&args.topic], false, Duration::ZERO).await?;
-    let partitions: Vec<i32> = match args.partition {
-        Some(partition) => vec![partition],
-        None => metadata.topics[&args.topic].partitions.keys().copied().collect(),
-    };
-    let assignment: Vec<(&str, i32, StartAt)> =
-        partitions.iter().map(|partition| (args.topic.as_str(), *partition, args.from)).collect();
-    let mut consumer = Consumer::new(cluster, config);
-    consumer.assign(&assignment).await?;
-
+    let mut source = Source::open(&args).await?;
     let mut printer = Printer::new(&args, BufWriter::with_capacity(WRITE_BYTES, io::stdout().lock()));
     printer.begin()?;
-    let result = read(&args, &mut consumer, &mut printer).await;
+    let read = read(&args, &mut source, &mut printer).await;
     // Also after a failure: what was printed so far shall be a whole document.
-    printer.end()?;
-    result
+    let printed = printer.end();
+    let printed_all = read.is_ok() && printed.is_ok();
+    let closed = source.close(printed_all).await;
+    read.and(printed).and(closed)
 }
 
-async fn read<W: Write>(
-    args: &ConsumeArgs,
-    consumer: &mut Consumer,
-    printer: &mut Printer<'_, W>,
-) -> Result<(), Failure> {
-    let mut interrupt = std::pin::pin!(tokio::signal::ctrl_c());
+async fn read<W: Write>(args: &ConsumeArgs, source: &mut Source, printer: &mut Printer<'_, W>) -> Result<(), Failure> {
+    let mut stopped = std::pin::pin!(signal::stopped());
     loop {
-        if printer.is_done() || (args.until_end && consumer.is_at_end()) {
+        if printer.is_done() || (args.until_end && source.is_at_end()) {
             return Ok(());
         }
         let fetched = tokio::select! {
             biased;
-            _ = &mut interrupt => return Ok(()),
-            fetched = consumer.poll(POLL) => fetched?,
+            () = &mut stopped => return Ok(()),
+            fetched = source.poll(POLL) => fetched?,
         };
         for part in &fetched {
-            for record in &part.records {
-                if printer.is_done() {
-                    return Ok(());
-                }
-                printer.record(&part.topic, part.partition, record)?;
-            }
+            print(part, source, printer)?;
         }
         printer.flush()?;
     }
 }
 
-/// Writes records in the chosen form, up to the wanted count.
-struct Printer<'a, W> {
-    out: W,
-    format: &'a Format,
-    /// One document around all records.
-    document: bool,
-    printed: u64,
-    count: Option<u64>,
-}
-
-impl<'a, W: Write> Printer<'a, W> {
-    fn new(args: &'a ConsumeArgs, out: W) -> Printer<'a, W> {
-        let document = args.connect.json;
-        let format = if document { &Format::Json } else { &args.format };
-        Printer { out, format, document, printed: 0, count: args.count }
-    }
-
-    fn is_done(&self) -> bool {
-        self.count.is_some_and(|count| self.printed >= count)
-    }
-
-    fn begin(&mut self) -> Result<(), Failure> {
-        if self.document {
-            self.out.write_all(b"{\"records\":[")?;
+fn print<W: Write>(part: &Fetched, source: &mut Source, printer: &mut Printer<'_, W>) -> Result<(), Failure> {
+    for record in &part.records {
+        if printer.is_done() {
+            // Whoever reads on finds it again.
+            source.not_read(&part.topic, part.partition, record.offset);
+            return Ok(());
         }
-        Ok(())
+        printer.record(&part.topic, part.partition, record)?;
     }
-
-    fn record(
-        &mut self,
-        topic: &str,
-        partition: i32,
-        record: &ballast_client::consumer::Record,
-    ) -> Result<(), Failure> {
-        if self.document && self.printed > 0 {
-            self.out.write_all(b",")?;
-        }
-        self.printed += 1;
-        Ok(self.format.write(&mut self.out, topic, partition, record)?)
-    }
-
-    fn flush(&mut self) -> Result<(), Failure> {
-        Ok(self.out.flush()?)
-    }
-
-    fn end(&mut self) -> Result<(), Failure> {
-        if self.document {
-            self.out.write_all(b"]}\n")?;
-        }
-        self.flush()
-    }
+    Ok(())
 }

@@ -25,6 +25,9 @@ pub(crate) struct LogArgs {
 enum LogCommand {
     /// Print what is in a file, or in each file of a partition's folder: segments, indexes, producer snapshots,
     /// checkpoints.
+    #[command(after_help = "Examples:
+  ballast log dump data/orders-0
+  ballast log dump data/orders-0/00000000000000000000.log --records")]
     Dump {
         /// The file or folder.
         path: PathBuf,
@@ -33,6 +36,8 @@ enum LogCommand {
         records: bool,
     },
     /// Check every batch and every index entry of a segment, a partition's folder, or a whole log directory.
+    #[command(after_help = "Example:
+  ballast log verify data")]
     Verify {
         /// The file or folder.
         path: PathBuf,

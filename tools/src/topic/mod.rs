@@ -2,11 +2,15 @@
 
 mod describe;
 
+use std::time::Duration;
+
 use ballast_client::admin::NewTopic;
 use ballast_client::{Admin, ErrorCode};
 use clap::{Args, Subcommand};
+use clap_complete::engine::ArgValueCompleter;
 use serde::Serialize;
 
+use crate::complete;
 use crate::connect::ConnectArgs;
 use crate::error::Failure;
 use crate::output::{Column, plural, print, print_json, table};
@@ -22,21 +26,32 @@ pub(crate) struct TopicArgs {
 #[derive(Subcommand, Debug)]
 enum TopicCommand {
     /// Create a topic.
+    #[command(after_help = "Examples:
+  ballast topic create orders --partitions 12 --config retention.ms=86400000
+  ballast topic create orders --if-not-exists")]
     Create(CreateArgs),
     /// List topics.
+    #[command(after_help = "Example:
+  ballast topic list --exclude-internal")]
     List {
         /// Leave Kafka's own topics out.
         #[arg(long)]
         exclude_internal: bool,
     },
     /// Show partitions, offsets, sizes and settings of a topic, or of all.
+    #[command(after_help = "Example:
+  ballast topic describe orders --json")]
     Describe {
         /// The topic; all without it.
+        #[arg(add = ArgValueCompleter::new(complete::topics))]
         name: Option<String>,
     },
-    /// Give a topic more partitions.
+    /// Give a topic more partitions. `ballast config alter` changes its settings.
+    #[command(after_help = "Example:
+  ballast topic alter orders --partitions 24 --dry-run")]
     Alter {
         /// The topic.
+        #[arg(add = ArgValueCompleter::new(complete::topics))]
         name: String,
         /// How many it shall have in all.
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(1..))]
@@ -46,12 +61,18 @@ enum TopicCommand {
         dry_run: bool,
     },
     /// Delete a topic and all that is in it.
+    #[command(after_help = "Example:
+  ballast topic delete orders --if-exists")]
     Delete {
         /// The topic.
+        #[arg(add = ArgValueCompleter::new(complete::topics))]
         name: String,
         /// It is no failure if there is none.
         #[arg(long)]
         if_exists: bool,
+        /// Only say whether there is one to delete.
+        #[arg(long)]
+        dry_run: bool,
     },
 }
 
@@ -107,12 +128,20 @@ pub(crate) async fn run(args: TopicArgs) -> Result<(), Failure> {
             admin.create_partitions(&name, partitions, dry_run).await?;
             done(json, &name, if dry_run { "could have" } else { "has" }, &plural(i64::from(partitions), "partition"))
         }
-        TopicCommand::Delete { name, if_exists } => match admin.delete_topic(&name).await {
-            Err(e) if if_exists && e.code() == Some(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION) => {
-                done(json, &name, "was", "not there")
+        TopicCommand::Delete { name, if_exists, dry_run } => {
+            let result = if dry_run {
+                cluster.topics(&[&name], false, Duration::ZERO).await.map(|_| ())
+            } else {
+                admin.delete_topic(&name).await
+            };
+            match result {
+                Err(e) if if_exists && e.code() == Some(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION) => {
+                    done(json, &name, "was", "not there")
+                }
+                Err(e) => Err(e.into()),
+                Ok(()) => done(json, &name, if dry_run { "could be" } else { "is" }, "deleted"),
             }
-            result => result.map_err(Failure::from).and_then(|()| done(json, &name, "is", "deleted")),
-        },
+        }
     }
 }
 

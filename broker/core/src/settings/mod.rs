@@ -33,6 +33,7 @@ pub use endpoints::{Voter, parse_endpoints, parse_host_port, parse_ip_overrides,
 pub use environment::from_environment;
 pub use error::SettingError;
 pub use layers::{Configs, Layers};
+pub use nearest::nearest;
 pub use numbers::{
     GroupSettings, LogSettings, MembershipSettings, NetworkSettings, QuorumSettings, QuotaSettings,
     ReplicationSettings, TopicDefaults, TransactionSettings,

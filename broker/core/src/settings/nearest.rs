@@ -2,7 +2,8 @@
 
 /// The candidate with the fewest edits (insert, delete, replace, swap of neighbours) from `name`, if it needs at most a
 /// third of the name's length.
-pub(super) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+#[must_use]
+pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     // Names come from files and from the network: a very long one is no typo.
     if name.len() > 200 {
         return None;

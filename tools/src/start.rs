@@ -1,12 +1,12 @@
-//! Where to begin: `beginning`, `end`, an offset, or a time.
+//! A place in a log, as commands take it: `beginning`, `end`, an offset, or a time.
 
 use ballast_client::consumer::StartAt;
 use ballast_net::{Clock as _, SystemClock};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, civil};
 
-/// Reads `--from`.
-pub(super) fn parse(text: &str) -> Result<StartAt, String> {
+/// Reads `--from` and `--to`.
+pub(crate) fn parse(text: &str) -> Result<StartAt, String> {
     match text {
         "beginning" | "earliest" => Ok(StartAt::Beginning),
         "end" | "latest" => Ok(StartAt::End),
