@@ -30,6 +30,8 @@ pub struct ConsumerConfig {
     pub fetch_wait_max: Duration,
     /// `auto.offset.reset`.
     pub offset_reset: OffsetReset,
+    /// `isolation.level`: hand out records of committed transactions alone, and nothing beyond the first open one.
+    pub read_committed: bool,
     /// `check.crcs`: compare the checksum of every batch.
     pub check_crcs: bool,
     /// `client.rack`: brokers may name a replica in the same rack to read from (KIP-392). Empty for none.
@@ -46,6 +48,7 @@ impl Default for ConsumerConfig {
             partition_bytes_max: 1 << 20,
             fetch_wait_max: Duration::from_millis(500),
             offset_reset: OffsetReset::Latest,
+            read_committed: false,
             check_crcs: true,
             rack: String::new(),
             opened_bytes_max: 256 << 20,
@@ -76,6 +79,15 @@ impl ConsumerConfig {
         }
         if let Some(rack) = properties.get("client.rack") {
             self.rack.clone_from(rack);
+        }
+        match properties.get("isolation.level").map(String::as_str) {
+            None => {}
+            Some("read_uncommitted") => self.read_committed = false,
+            Some("read_committed") => self.read_committed = true,
+            Some(other) => {
+                let expected = "expected read_uncommitted or read_committed";
+                return Err(ClientError::Config(format!("isolation.level={other}: {expected}")));
+            }
         }
         match properties.get("auto.offset.reset").map(String::as_str) {
             None => {}

@@ -14,7 +14,7 @@ use ballast_wire::{BrokerId, Offset, Uuid};
 use bytes::Bytes;
 
 use super::ConsumerConfig;
-use super::records::{self, Decoded};
+use super::records::{self, Decoded, Rules};
 use super::session::{Key, SessionRequest, Wish};
 use crate::{Broker, ClientError, Cluster, ErrorCode, Lane, RawRequest};
 
@@ -36,7 +36,8 @@ pub(super) struct Answer {
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) code: ErrorCode,
-    pub(super) high_watermark: Offset,
+    /// End of what we may read: the last stable offset for those who read committed records alone.
+    pub(super) readable_end: Offset,
     pub(super) diverging: Option<EpochEnd>,
     pub(super) leader: Option<CurrentLeader>,
     pub(super) read_from: Option<BrokerId>,
@@ -87,6 +88,7 @@ fn wire_request<'a>(version: i16, config: &'a ConsumerConfig, request: &'a Sessi
         max_wait_ms: i32::try_from(config.fetch_wait_max.as_millis()).unwrap_or(i32::MAX),
         min_bytes: config.fetch_bytes_min,
         max_bytes: config.fetch_bytes_max,
+        isolation_level: i8::from(config.read_committed),
         session_id: request.id,
         session_epoch: request.epoch,
         topics: topics
@@ -116,7 +118,14 @@ fn decode(version: i16, body: &Bytes, config: &ConsumerConfig, wanted: &BTreeMap
             let key = (name.clone(), row.index);
             // A row that nobody asked for (any more) is of no use.
             let Some(wish) = wanted.get(&key) else { continue };
-            let decoded = records::decode(&row.records, wish.offset, config.check_crcs, config.opened_bytes_max);
+            let aborted = row.aborted_transactions.unwrap_or_default();
+            let aborted = aborted.iter().map(|one| (one.first_offset, one.producer_id)).collect();
+            let rules = Rules {
+                check_crcs: config.check_crcs,
+                opened_bytes_max: config.opened_bytes_max,
+                aborted: config.read_committed.then_some(aborted),
+            };
+            let decoded = records::decode(&row.records, wish.offset, rules);
             let decoded = decoded.map_err(|(offset, error)| ClientError::BadAnswer {
                 address: format!("{}-{}", key.0, key.1),
                 what: format!("a fetch at offset {offset}"),
@@ -126,7 +135,7 @@ fn decode(version: i16, body: &Bytes, config: &ConsumerConfig, wanted: &BTreeMap
                 key,
                 Row {
                     code: ErrorCode(row.error_code),
-                    high_watermark: row.high_watermark,
+                    readable_end: if config.read_committed { row.last_stable_offset } else { row.high_watermark },
                     diverging: row.diverging_epoch,
                     leader: row.current_leader,
                     read_from: (row.preferred_read_replica >= 0).then_some(row.preferred_read_replica),

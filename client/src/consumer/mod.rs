@@ -322,11 +322,11 @@ impl Consumer {
         let Some(position) = self.positions.get_mut(key) else { return Ok(()) };
         let (now, client) = (Instant::now(), self.cluster.config());
         let what = format!("reading {}-{}", key.0, key.1);
-        let (hint, high_watermark) = (row.leader, row.high_watermark);
+        let (hint, readable_end) = (row.leader, row.readable_end);
         match position.take(&what, row, &self.config, now + client.metadata_max_age) {
             Step::Read(records) if records.is_empty() => Ok(()),
             Step::Read(records) => {
-                out.push(Fetched { topic: key.0.clone(), partition: key.1, records, high_watermark });
+                out.push(Fetched { topic: key.0.clone(), partition: key.1, records, readable_end });
                 Ok(())
             }
             Step::Reset => Ok(()),

@@ -35,7 +35,7 @@ pub(super) struct Position {
     /// Epoch of the last record that was read, -1 if there is none.
     pub(super) epoch: LeaderEpoch,
     /// End of what may be read, -1 while unknown.
-    pub(super) high_watermark: Offset,
+    pub(super) readable_end: Offset,
     /// A replica that the leader named, and until when it is believed.
     pub(super) read_from: Option<(BrokerId, Instant)>,
     /// A pause after a failure.
@@ -62,7 +62,7 @@ impl Position {
             start: Some(start),
             offset: -1,
             epoch: -1,
-            high_watermark: -1,
+            readable_end: -1,
             read_from: None,
             not_before: None,
             failing_since: None,
@@ -87,7 +87,7 @@ impl Position {
 
     /// Is everything read that may be read?
     pub(super) fn is_at_end(&self) -> bool {
-        self.start.is_none() && self.high_watermark >= 0 && self.offset >= self.high_watermark
+        self.start.is_none() && self.readable_end >= 0 && self.offset >= self.readable_end
     }
 
     /// Takes an answer from `broker` about `what`. `until`: how long a named replica is believed.
@@ -108,7 +108,7 @@ impl Position {
         if let Some(end) = row.diverging {
             return self.diverged(what, end.end_offset, config);
         }
-        self.high_watermark = row.high_watermark;
+        self.readable_end = row.readable_end;
         if let Some(replica) = row.read_from {
             self.read_from = Some((replica, until));
         }
@@ -158,7 +158,7 @@ mod tests {
     fn row(code: i16) -> Row {
         Row {
             code: ErrorCode(code),
-            high_watermark: 10,
+            readable_end: 10,
             diverging: None,
             leader: None,
             read_from: None,
@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(take(&mut position, row(0), OffsetReset::None), Step::Read(vec![]));
         assert_eq!((position.offset, position.epoch, position.is_at_end()), (7, 3, false));
         let mut end = row(0);
-        end.high_watermark = 7;
+        end.readable_end = 7;
         take(&mut position, end, OffsetReset::None);
         assert!(position.is_at_end());
     }

@@ -1,13 +1,14 @@
 //! Records out of fetched bytes: decompressed, checked, and not copied again.
 //!
 //! Holds: a fetch may begin inside a batch and end inside one; what lies before the position is skipped, a cut tail is
-//! left for the next fetch. The position moves over whole batches, also over those that compaction emptied and over
-//! control batches, which nobody sees.
+//! left for the next fetch. The position moves over whole batches, also over those that compaction emptied, over control
+//! batches, which nobody sees, and over batches of aborted transactions, for those who read committed records alone.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use ballast_wire::batch::{BatchError, BatchView, Body, TimestampType, batches};
-use ballast_wire::{LeaderEpoch, Offset, PartitionIndex};
+use ballast_wire::batch::{BatchError, BatchView, Body, ControlRecord, TimestampType, batches};
+use ballast_wire::{LeaderEpoch, Offset, PartitionIndex, ProducerId};
 use bytes::Bytes;
 
 /// A record as it was read.
@@ -38,8 +39,53 @@ pub struct Fetched {
     pub partition: PartitionIndex,
     /// The records.
     pub records: Vec<Record>,
-    /// End of what may be read, as of this answer.
-    pub high_watermark: Offset,
+    /// End of what may be read, as of this answer: the high watermark, or the last stable offset for those who read
+    /// committed records alone.
+    pub readable_end: Offset,
+}
+
+/// How bytes are read.
+#[derive(Debug)]
+pub(super) struct Rules {
+    pub(super) check_crcs: bool,
+    pub(super) opened_bytes_max: usize,
+    /// First offset and producer of the aborted transactions in these bytes; `None` to read them like any other.
+    pub(super) aborted: Option<Vec<(Offset, ProducerId)>>,
+}
+
+/// Which producers are in an aborted transaction at the batch that is being read. A transaction's records begin at its
+/// first offset and end with the marker that aborts it.
+struct Aborts {
+    /// By first offset, which are not reached yet.
+    ahead: BTreeMap<Offset, BTreeSet<ProducerId>>,
+    open: BTreeSet<ProducerId>,
+}
+
+impl Aborts {
+    fn new(aborted: Vec<(Offset, ProducerId)>) -> Aborts {
+        let mut ahead: BTreeMap<Offset, BTreeSet<ProducerId>> = BTreeMap::new();
+        for (first, producer) in aborted {
+            ahead.entry(first).or_default().insert(producer);
+        }
+        Aborts { ahead, open: BTreeSet::new() }
+    }
+
+    /// Is this batch part of an aborted transaction?
+    fn hide(&mut self, batch: &BatchView<'_>, opened_bytes_max: usize) -> Result<bool, BatchError> {
+        while let Some(entry) = self.ahead.first_entry().filter(|entry| *entry.key() <= batch.last_offset()) {
+            self.open.append(&mut entry.remove());
+        }
+        if batch.attributes().is_control() {
+            let body = batch.open(opened_bytes_max)?;
+            for record in batch.records_in(&body) {
+                if let Some(ControlRecord::EndTxn { committed: false, .. }) = ControlRecord::parse(&record?) {
+                    self.open.remove(&batch.producer_id());
+                }
+            }
+            return Ok(false);
+        }
+        Ok(batch.attributes().is_transactional() && self.open.contains(&batch.producer_id()))
+    }
 }
 
 /// What was found, and where to go on.
@@ -56,12 +102,9 @@ pub(super) struct Decoded {
 ///
 /// # Errors
 /// The first batch that is not what it should be, with its base offset.
-pub(super) fn decode(
-    bytes: &Bytes,
-    from: Offset,
-    check_crcs: bool,
-    opened_bytes_max: usize,
-) -> Result<Decoded, (Offset, BatchError)> {
+pub(super) fn decode(bytes: &Bytes, from: Offset, rules: Rules) -> Result<Decoded, (Offset, BatchError)> {
+    let Rules { check_crcs, opened_bytes_max, aborted } = rules;
+    let mut aborts = aborted.map(Aborts::new);
     let mut decoded = Decoded { epoch: -1, ..Decoded::default() };
     for batch in batches(bytes) {
         let batch = batch.map_err(|e| (decoded.next.unwrap_or(from), e))?;
@@ -72,7 +115,11 @@ pub(super) fn decode(
         if check_crcs {
             batch.verify_checksum().map_err(fail)?;
         }
-        if !batch.attributes().is_control() {
+        let hidden = match &mut aborts {
+            Some(aborts) => aborts.hide(&batch, opened_bytes_max).map_err(fail)?,
+            None => false,
+        };
+        if !batch.attributes().is_control() && !hidden {
             read(&batch, bytes, from, opened_bytes_max, &mut decoded.records).map_err(fail)?;
         }
         decoded.next = Some(batch.last_offset().saturating_add(1));
@@ -116,7 +163,7 @@ fn read(
 
 #[cfg(test)]
 mod tests {
-    use ballast_wire::batch::{BatchBuilder, Compression, Header};
+    use ballast_wire::batch::{BatchBuilder, Compression, EndTxnMarker, Header};
 
     use super::*;
 
@@ -129,6 +176,10 @@ mod tests {
         builder.finish()
     }
 
+    fn rules(opened_bytes_max: usize) -> Rules {
+        Rules { check_crcs: true, opened_bytes_max, aborted: None }
+    }
+
     fn offsets(decoded: &Decoded) -> Vec<Offset> {
         decoded.records.iter().map(|record| record.offset).collect()
     }
@@ -137,7 +188,7 @@ mod tests {
     fn every_codec_reads_and_what_lies_before_the_position_is_skipped() {
         for codec in [Compression::None, Compression::Gzip, Compression::Snappy, Compression::Lz4, Compression::Zstd] {
             let bytes = [batch(codec, 0, &["gone"]), batch(codec, 10, &["a", "b", "c"])].concat().into();
-            let decoded = decode(&bytes, 11, true, 1 << 20).unwrap();
+            let decoded = decode(&bytes, 11, rules(1 << 20)).unwrap();
             assert_eq!(offsets(&decoded), [11, 12], "{codec:?}");
             assert_eq!((decoded.next, decoded.epoch), (Some(13), 4));
             let record = &decoded.records[0];
@@ -150,16 +201,16 @@ mod tests {
     fn a_cut_tail_is_left_for_the_next_fetch() {
         let whole = batch(Compression::None, 0, &["a", "b"]);
         let bytes: Bytes = [&whole[..], &batch(Compression::None, 2, &["c"])[..50]].concat().into();
-        let decoded = decode(&bytes, 0, true, 1 << 20).unwrap();
+        let decoded = decode(&bytes, 0, rules(1 << 20)).unwrap();
         assert_eq!((offsets(&decoded), decoded.next), (vec![0, 1], Some(2)));
-        assert_eq!(decode(&whole.slice(..60), 0, true, 1 << 20).unwrap().next, None);
+        assert_eq!(decode(&whole.slice(..60), 0, rules(1 << 20)).unwrap().next, None);
     }
 
     #[test]
     fn control_batches_move_the_position_and_are_not_seen() {
         let mut builder = BatchBuilder::new(Compression::None).base_offset(5).control();
         builder.push(0, Some(b"\0\0\0\x01"), Some(b"\0\0\0\0\0\0"), &[]);
-        let decoded = decode(&builder.finish(), 5, true, 1 << 20).unwrap();
+        let decoded = decode(&builder.finish(), 5, rules(1 << 20)).unwrap();
         assert_eq!((decoded.records.len(), decoded.next), (0, Some(6)));
     }
 
@@ -168,14 +219,51 @@ mod tests {
         let mut bytes = [batch(Compression::None, 0, &["a"]), batch(Compression::None, 1, &["b"])].concat();
         let last = bytes.len() - 3;
         bytes[last] ^= 1;
-        let (offset, error) = decode(&bytes.clone().into(), 0, true, 1 << 20).unwrap_err();
+        let (offset, error) = decode(&bytes.clone().into(), 0, rules(1 << 20)).unwrap_err();
         assert!(matches!((offset, error), (1, BatchError::Checksum { .. })), "{offset} {error}");
-        assert!(decode(&bytes.into(), 0, false, 1 << 20).is_ok(), "nobody asked for a check");
+        assert!(
+            decode(&bytes.into(), 0, Rules { check_crcs: false, ..rules(1 << 20) }).is_ok(),
+            "nobody asked for a check"
+        );
     }
 
     #[test]
     fn a_body_that_grows_beyond_the_limit_is_refused() {
         let bytes = batch(Compression::Zstd, 0, &["x".repeat(10_000).as_str()]);
-        assert!(matches!(decode(&bytes, 0, true, 1_000), Err((0, BatchError::TooLarge(1_000)))));
+        assert!(matches!(decode(&bytes, 0, rules(1_000)), Err((0, BatchError::TooLarge(1_000)))));
+    }
+
+    #[test]
+    fn aborted_transactions_are_passed_over_from_their_first_record_to_their_marker() {
+        let data = |producer: ProducerId, base: Offset, value: &str| {
+            let builder = BatchBuilder::new(Compression::None).base_offset(base).producer(producer, 0, 0);
+            let mut builder = builder.transactional();
+            builder.push(1, None, Some(value.as_bytes()), &[]);
+            builder.finish()
+        };
+        let marker = |producer_id: ProducerId, offset: Offset, committed: bool| {
+            let marker = EndTxnMarker { producer_id, producer_epoch: 0, committed, coordinator_epoch: 0, timestamp: 1 };
+            marker.batch(offset, 0)
+        };
+        let bytes: Bytes = [
+            data(7, 0, "aborted"),
+            data(8, 1, "committed"),
+            data(7, 2, "aborted, too"),
+            marker(7, 3, false),
+            marker(8, 4, true),
+            data(7, 5, "the next transaction of the same producer"),
+            batch(Compression::None, 6, &["without one"]),
+        ]
+        .concat()
+        .into();
+        let committed = |from| {
+            let rules = Rules { aborted: Some(vec![(0, 7)]), ..rules(1 << 20) };
+            let decoded = decode(&bytes, from, rules).unwrap();
+            assert_eq!(decoded.next, Some(7));
+            offsets(&decoded)
+        };
+        assert_eq!(committed(0), [1, 5, 6]);
+        assert_eq!(committed(2), [5, 6], "its first records lie before the position");
+        assert_eq!(offsets(&decode(&bytes, 0, rules(1 << 20)).unwrap()), [0, 1, 2, 5, 6]);
     }
 }

@@ -53,6 +53,9 @@ pub(crate) struct ConsumeArgs {
     /// Stop after this many records.
     #[arg(long, value_name = "N")]
     count: Option<u64>,
+    /// Pass over records of aborted transactions, and wait for those that are open.
+    #[arg(long)]
+    read_committed: bool,
     /// Stop at the end of what there is, instead of waiting for more.
     #[arg(long)]
     until_end: bool,

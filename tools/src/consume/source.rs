@@ -82,6 +82,7 @@ async fn member(
 ) -> Result<Source, Failure> {
     let asked = config.offset_reset;
     args.connect.apply(|properties| config.apply(properties))?;
+    config.read_committed |= args.read_committed;
     if args.from.is_some() {
         config.offset_reset = asked;
     }
@@ -98,6 +99,7 @@ async fn assigned(args: &ConsumeArgs, cluster: Cluster) -> Result<Source, Failur
     // An offset that was asked for and is not there is a failure; falling behind a log that is being deleted is not.
     config.offset_reset = if matches!(from, StartAt::Offset(_)) { OffsetReset::None } else { OffsetReset::Earliest };
     args.connect.apply(|properties| config.apply(properties))?;
+    config.read_committed |= args.read_committed;
     let metadata = cluster.topics(&[&args.topic], false, Duration::ZERO).await?;
     let partitions: Vec<i32> = match args.partition {
         Some(partition) => vec![partition],
