@@ -110,19 +110,21 @@ impl Groups {
         if found.state() != GroupState::Empty {
             return Err(GroupError::NonEmptyGroup);
         }
-        self.remove_group(turn, group);
+        let records = self.remove_group(turn, group);
+        turn.append(records);
         Ok(())
     }
 
-    /// Drops a group that has no members, and everything that it has committed.
-    pub(super) fn remove_group(&mut self, turn: &mut Turn<'_>, group: &GroupId) {
-        let Some(found) = self.live.remove(group) else { return };
-        found.cancel_timers(turn);
+    /// Drops a group that has no members. Returns the tombstones of everything that it has committed, and its own.
+    pub(super) fn remove_group(&mut self, turn: &mut Turn<'_>, group: &GroupId) -> Vec<Record> {
+        if let Some(found) = self.live.remove(group) {
+            found.cancel_timers(turn);
+        }
         let all = turn.flight.all_latest(self.committed.groups.get(group), group);
         let mut records: Vec<Record> =
             all.into_iter().map(|(topic, index, _)| tombstone(group, &topic, index)).collect();
         records.push(Record::Group { group: group.clone(), value: None });
-        turn.append(records);
+        records
     }
 
     /// A topic is gone, and with it what was committed for it: by its id, or from before ids were written.

@@ -8,6 +8,8 @@
 
 use std::ops::Bound;
 
+use ballast_wire::PartitionIndex;
+
 use super::classic::{Expiry, GroupState};
 use super::commit::tombstone;
 use super::groups::Groups;
@@ -26,8 +28,12 @@ impl Groups {
         let range = (from, Bound::Unbounded);
         let ids: Vec<GroupId> =
             self.live.range::<GroupId, _>(range).take(SWEEP_GROUPS_MAX).map(|(id, _)| id.clone()).collect();
+        let mut records = Vec::new();
         for id in &ids {
-            self.sweep_group(turn, id);
+            self.sweep_group(turn, id, &mut records);
+        }
+        if !records.is_empty() {
+            turn.append(records);
         }
         if ids.len() == SWEEP_GROUPS_MAX {
             self.swept_to = ids.last().cloned();
@@ -37,30 +43,29 @@ impl Groups {
         }
     }
 
-    fn sweep_group(&mut self, turn: &mut Turn<'_>, id: &GroupId) {
+    fn sweep_group(&mut self, turn: &mut Turn<'_>, id: &GroupId, records: &mut Vec<Record>) {
         let Some(group) = self.live.get(id) else { return };
         let committed = self.committed.groups.get(id);
-        let mut expired = Vec::new();
+        let (mut expired, mut keeps_some) = (Vec::new(), turn.flight.has_offsets(id));
         for (topic, partitions) in committed.into_iter().flat_map(|committed| &committed.offsets) {
             let is_read = group.is_subscribed_to(topic);
-            for (index, value) in partitions {
-                let has_newer = turn.flight.is_ahead(id, topic, *index);
-                if !is_read && !has_newer && is_expired(turn.config, turn.wall_ms, group.expiry(), value) {
-                    expired.push((topic.clone(), *index));
+            let on_its_way = |index: &PartitionIndex| turn.flight.is_ahead(id, topic, *index);
+            for (index, value) in partitions.iter().filter(|(index, _)| !on_its_way(index)) {
+                if !is_read && is_expired(turn.config, turn.wall_ms, group.expiry(), value) {
+                    expired.push(tombstone(id, topic, *index));
+                } else {
+                    keeps_some = true;
                 }
             }
         }
         let is_deserted = group.state() == GroupState::Empty && !group.has_pending();
-        if is_deserted && expired.len() == turn.flight.all_latest(committed, id).len() {
-            if committed.is_none() && turn.flight.newest(id).is_none() {
-                // Its offsets were deleted one by one: nothing of it is in the log.
-                self.live.remove(id);
-            } else {
-                self.remove_group(turn, id);
-            }
-        } else if !expired.is_empty() {
-            let records: Vec<Record> = expired.iter().map(|(topic, index)| tombstone(id, topic, *index)).collect();
-            turn.append(records);
+        if keeps_some || !is_deserted {
+            records.append(&mut expired);
+        } else if committed.is_none() && turn.flight.newest(id).is_none() {
+            // Its offsets were deleted one by one: nothing of it is in the log.
+            self.live.remove(id);
+        } else {
+            records.append(&mut self.remove_group(turn, id));
         }
     }
 }

@@ -97,7 +97,8 @@ impl Flight {
 
     /// Leaves word for when an append is committed.
     pub(super) fn after(&mut self, ticket: Ticket, after: After) {
-        let found = self.queue.iter_mut().rfind(|append| append.ticket == ticket);
+        let oldest = self.queue.front().map_or(self.next, |append| append.ticket);
+        let found = ticket.checked_sub(oldest).and_then(|at| self.queue.get_mut(at as usize));
         found.expect("only what is on its way is waited for").after.push(after);
     }
 
@@ -134,6 +135,12 @@ impl Flight {
     /// Is an offset's newest value still on its way?
     pub(super) fn is_ahead(&self, group: &GroupId, topic: &Arc<str>, partition: PartitionIndex) -> bool {
         self.ahead.get(group).is_some_and(|ahead| ahead.offsets.contains_key(&(topic.clone(), partition)))
+    }
+
+    /// Is an offset of the group on its way, and not only deletions?
+    pub(super) fn has_offsets(&self, group: &GroupId) -> bool {
+        let ahead = self.ahead.get(group);
+        ahead.is_some_and(|ahead| ahead.offsets.values().any(|(_, topic_id)| topic_id.is_some()))
     }
 
     /// Topic id of an offset as it will be once everything is committed; `None` if there will be none.

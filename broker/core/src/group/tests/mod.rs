@@ -5,4 +5,9 @@
 mod loading;
 mod membership;
 mod offsets;
+mod random;
+mod rebalance;
+mod retention;
 mod rig;
+mod static_members;
+mod syncing;
