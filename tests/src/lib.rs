@@ -5,6 +5,10 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct ReadmeSnippets;
+
 pub mod disk;
 pub mod embedded;
 pub mod foreign;

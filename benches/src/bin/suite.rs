@@ -9,7 +9,7 @@ use ballast_benches::limits::{self, Limit};
 use ballast_benches::load::{self, Cpu, Fetch, Pace, Produce, Span, Target};
 use ballast_benches::process::Footprint;
 use ballast_benches::runs::case::{Case, PRODUCE_WINDOW};
-use ballast_benches::runs::{partitions, side_by_side, startup};
+use ballast_benches::runs::{embedded, partitions, side_by_side, startup};
 use ballast_benches::{Failure, records};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -150,6 +150,9 @@ struct StartupArguments {
     /// Without Apache Kafka.
     #[arg(long)]
     alone: bool,
+    /// Brokers inside this process, as a test starts them, and nothing else.
+    #[arg(long)]
+    embedded: bool,
 }
 
 #[derive(Debug, Args)]
@@ -185,6 +188,7 @@ fn run(suite: &Suite) -> Result<(), Failure> {
         Command::Limits(arguments) => run_limits(arguments, &root),
         Command::Load(arguments) => run_load(suite, arguments, &root),
         Command::SideBySide(arguments) => run_side_by_side(suite, arguments, &root),
+        Command::Startup(arguments) if arguments.embedded => embedded::run(arguments.spawns),
         Command::Startup(arguments) => {
             let plan = startup::Plan { spawns: arguments.spawns, idle_seconds: arguments.idle_seconds };
             let kafka = if arguments.alone { None } else { kafka()? };

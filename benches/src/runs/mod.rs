@@ -1,8 +1,10 @@
 //! The measurements: what is run, in which order, and how it is shown.
 //!
-//! Read next: `case` (the workloads), `side_by_side` (pairs of windows, limits between them), `startup`, `partitions`.
+//! Read next: `case` (the workloads), `side_by_side` (pairs of windows, limits between them), `startup`,
+//! `embedded`, `partitions`.
 
 pub mod case;
+pub mod embedded;
 pub mod partitions;
 pub mod side_by_side;
 pub mod startup;

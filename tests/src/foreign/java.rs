@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use super::{both, find, run, skip};
+use super::{both, build_folder, find, run, skip};
 
 /// Where the jars are, and the java that runs them.
 pub struct Java {
@@ -85,10 +85,4 @@ fn resolve(maven: &Path) -> PathBuf {
         fs::write(&done, wanted).expect("the folder can be written");
     }
     jars
-}
-
-/// The folder that cargo builds into: the test itself lies in `<folder>/<profile>/deps`.
-fn build_folder() -> PathBuf {
-    let test = std::env::current_exe().expect("a test knows where it is");
-    test.ancestors().nth(3).expect("a test lies in <target>/<profile>/deps").to_owned()
 }

@@ -4,6 +4,7 @@
 
 pub mod java;
 pub mod kcat;
+pub mod suites;
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -12,6 +13,12 @@ use std::process::{Command, Output};
 pub(crate) fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|folder| folder.join(program)).find(|candidate| candidate.is_file())
+}
+
+/// The folder that cargo builds into: the test itself lies in `<folder>/<profile>/deps`.
+pub(crate) fn build_folder() -> PathBuf {
+    let test = std::env::current_exe().expect("a test knows where it is");
+    test.ancestors().nth(3).expect("a test lies in <target>/<profile>/deps").to_owned()
 }
 
 /// Says that a test is skipped because something is missing.

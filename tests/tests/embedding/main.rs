@@ -5,6 +5,7 @@
 mod faults;
 mod http;
 mod lives;
+mod process;
 mod producing;
 mod shapes;
 mod versions;

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::rejection::JsonRejection;
+use axum::body::Bytes;
 use axum::extract::{Json, Path, Query, State};
 use axum::http::StatusCode;
 use axum::routing::get;
@@ -175,9 +175,10 @@ async fn list(State(faults): State<Arc<Faults>>) -> Json<Listed> {
 
 async fn plant(
     State(faults): State<Arc<Faults>>,
-    wish: Result<Json<Wish>, JsonRejection>,
+    // Whatever it calls itself: curl says that it sends a form.
+    body: Bytes,
 ) -> Result<(StatusCode, Json<Shown>), Refused> {
-    let Json(wish) = wish.map_err(|rejection| bad(rejection.body_text()))?;
+    let wish: Wish = serde_json::from_slice(&body).map_err(bad)?;
     let fault = wish.fault().map_err(bad)?;
     let (left, shown) = (fault.times, fault.clone());
     let id = faults.plant(fault).map_err(bad)?;
