@@ -52,7 +52,8 @@ pub enum GroupError {
     /// OFFSET_METADATA_TOO_LARGE (12).
     #[error("the commit's metadata is longer than offset.metadata.max.bytes")]
     OffsetMetadataTooLarge,
-    /// INVALID_COMMIT_OFFSET_SIZE (28): the commit does not fit in one batch of `__consumer_offsets`.
+    /// INVALID_COMMIT_OFFSET_SIZE (28): the commit does not fit in one batch of `__consumer_offsets`. Kafka 4.4 says
+    /// UNKNOWN_SERVER_ERROR, which names no cause.
     #[error("the commit does not fit in one batch")]
     InvalidCommitOffsetSize,
     /// INVALID_REQUEST (42): a name that no record can hold.
