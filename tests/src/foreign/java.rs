@@ -2,6 +2,7 @@
 //!
 //! The jars are resolved once into the build folder; later runs find them there.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -21,11 +22,46 @@ impl Java {
     /// If Maven is there but cannot resolve the jars.
     #[must_use]
     pub fn new(test: &str) -> Option<Java> {
-        let (Some(java), Some(maven)) = (find("java"), find("mvn")) else {
+        let found = Java::found();
+        if found.is_none() {
             skip(test, "java (17 or later) or mvn");
-            return None;
-        };
-        Some(Java { java, jars: resolve(&maven) })
+        }
+        found
+    }
+
+    /// Java with Kafka's jars, if it and Maven are on the search path.
+    ///
+    /// # Panics
+    /// As [`Java::new`].
+    #[must_use]
+    pub fn found() -> Option<Java> {
+        let (java, maven) = (find("java")?, find("mvn")?);
+        Some(Java { java, jars: resolve(&maven, "pom.xml", "interop-java") })
+    }
+
+    /// Java with the jars of `tests/interop/java/NAME.xml`, if it and Maven are on the search path.
+    ///
+    /// # Panics
+    /// As [`Java::new`].
+    #[must_use]
+    pub fn with_pom(name: &str) -> Option<Java> {
+        let (java, maven) = (find("java")?, find("mvn")?);
+        Some(Java { java, jars: resolve(&maven, &format!("{name}.xml"), &format!("interop-java-{name}")) })
+    }
+
+    /// The folder of the jars.
+    #[must_use]
+    pub fn jars(&self) -> &Path {
+        &self.jars
+    }
+
+    /// A program of our own, compiled into `classes`.
+    #[must_use]
+    pub fn program(&self, classes: &Path, class: &str, arguments: &[&str]) -> Command {
+        let mut path = classes.as_os_str().to_owned();
+        path.push(":");
+        path.push(self.jars.join("*"));
+        self.start(&path, class, arguments)
     }
 
     /// A command of `org.apache.kafka.tools`, such as `TopicCommand`.
@@ -37,11 +73,15 @@ impl Java {
     /// Any main class of the jars.
     #[must_use]
     pub fn class(&self, class: &str, arguments: &[&str]) -> Command {
+        self.start(self.jars.join("*").as_os_str(), class, arguments)
+    }
+
+    fn start(&self, path: &OsStr, class: &str, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.java);
         // A short-lived tool starts fastest with the first compiler and the simplest collector.
         command.args(["-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto"]);
         command.arg("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn");
-        command.arg("-cp").arg(self.jars.join("*")).arg(class).args(arguments);
+        command.arg("-cp").arg(path).arg(class).args(arguments);
         command
     }
 
@@ -67,9 +107,9 @@ impl Java {
 }
 
 /// Copies the jars to a folder beside the build's output, once.
-fn resolve(maven: &Path) -> PathBuf {
-    let pom = Path::new(env!("CARGO_MANIFEST_DIR")).join("interop/java/pom.xml");
-    let folder = build_folder().join("interop-java");
+fn resolve(maven: &Path, pom: &str, folder: &str) -> PathBuf {
+    let pom = Path::new(env!("CARGO_MANIFEST_DIR")).join("interop/java").join(pom);
+    let folder = build_folder().join(folder);
     let (jars, done) = (folder.join("jars"), folder.join("done"));
     fs::create_dir_all(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     // Tests run at the same time, in threads and in processes: one of them resolves.

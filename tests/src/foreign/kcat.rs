@@ -28,6 +28,7 @@ impl Kcat {
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command.args(["-b", &self.bootstrap]);
+        super::at_home(&mut command);
         command
     }
 

@@ -9,16 +9,21 @@ pub mod suites;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-/// A program on the search path.
-pub(crate) fn find(program: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|candidate| candidate.is_file())
-}
-
 /// The folder that cargo builds into: the test itself lies in `<folder>/<profile>/deps`.
-pub(crate) fn build_folder() -> PathBuf {
+///
+/// # Panics
+/// If the program that runs is not a test.
+#[must_use]
+pub fn build_folder() -> PathBuf {
     let test = std::env::current_exe().expect("a test knows where it is");
     test.ancestors().nth(3).expect("a test lies in <target>/<profile>/deps").to_owned()
+}
+
+/// A program on the search path.
+#[must_use]
+pub fn find(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|candidate| candidate.is_file())
 }
 
 /// Says that a test is skipped because something is missing.
@@ -30,17 +35,24 @@ pub fn skip(what: &str, missing: &str) {
     eprintln!("SKIPPED {what}: {missing} is missing");
 }
 
+/// Lets a program find the libraries that it has at home: cargo points its tests at those that it built itself, and kcat would
+/// run with the librdkafka of rdkafka instead of its own.
+pub fn at_home(command: &mut Command) {
+    command.env_remove("LD_LIBRARY_PATH");
+}
+
 /// Runs a program to its end and gives what it printed.
 ///
 /// # Panics
 /// If it cannot be started or ends with an error; both outputs are in the message.
-pub(crate) fn run(command: &mut Command) -> String {
+pub fn run(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     assert!(output.status.success(), "{command:?}: {}\n{}", output.status, both(&output));
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// What a program printed, on both outputs.
-pub(crate) fn both(output: &Output) -> String {
+#[must_use]
+pub fn both(output: &Output) -> String {
     format!("{}\n{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }

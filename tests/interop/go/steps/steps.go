@@ -1,0 +1,145 @@
+// Package steps is the step protocol as Go speaks it, and the records that every scenario writes (../../README.md).
+//
+// A step runs where it is written. What it returns is its detail; a failure is a panic (Must, Check), caught by the step,
+// and later steps run all the same.
+package steps
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+)
+
+// What every scenario agrees on.
+const (
+	Partitions      = 3
+	Retention       = "3600000"
+	MessageBytesMax = 20_000
+	Patience        = 60 * time.Second
+)
+
+// Where the broker is, and the names that belong to this run.
+var (
+	Bootstrap = os.Args[1]
+	Topic     = os.Args[2]
+	Group     = Topic + "-group"
+	Missing   = Topic + "-missing"
+	// After is written while or after the broker restarts.
+	After = []string{"after 0", "after 1", "after 2", "after 3", "after 4"}
+)
+
+var input = bufio.NewReader(os.Stdin)
+
+// Record is what is written: a nil Key means none.
+type Record struct{ Key, Value []byte }
+
+func say(words ...any) {
+	fmt.Println(strings.ReplaceAll(strings.TrimSuffix(fmt.Sprintln(words...), "\n"), "\n", " "))
+}
+
+// Version says which version of the module was built in.
+func Version(module string) {
+	info, _ := debug.ReadBuildInfo()
+	for _, dependency := range info.Deps {
+		if dependency.Path == module {
+			say("version", strings.TrimPrefix(dependency.Version, "v"))
+		}
+	}
+}
+
+// Step runs a step and says how it went.
+func Step(name string, body func() string) {
+	defer func() {
+		if failure := recover(); failure != nil {
+			say("step", name, "fail", failure)
+		}
+	}()
+	say("step", name, "ok", body())
+}
+
+// None says that the client has no such thing.
+func None(name, reason string) { say("step", name, "none", reason) }
+
+// Must fails the step on an error.
+func Must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// Get gives the value, or fails the step.
+func Get[T any](value T, err error) T {
+	Must(err)
+	return value
+}
+
+// Check fails the step unless it is so.
+func Check(so bool, format string, values ...any) {
+	if !so {
+		panic(fmt.Sprintf(format, values...))
+	}
+}
+
+// Until asks until it is so; what is asked does the waiting.
+func Until(what string, ask func() bool) {
+	for deadline := time.Now().Add(Patience); !ask(); {
+		Check(time.Now().Before(deadline), "not within %v: %s", Patience, what)
+	}
+}
+
+// Within gives a context that ends after the patience.
+func Within() context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	context.AfterFunc(ctx, cancel)
+	return ctx
+}
+
+// Restart has the broker restarted, and waits until it is back.
+func Restart() {
+	say("restart please")
+	answer := Get(input.ReadString('\n'))
+	Check(strings.TrimSpace(answer) == "restarted", "asked for a restart, was told %q", answer)
+}
+
+// Records are ten with keys and ten without.
+func Records(codec string) (records []Record) {
+	padding := strings.Repeat("ä", 50)
+	for i := range 10 {
+		records = append(records, Record{fmt.Appendf(nil, "k%d", i), fmt.Appendf(nil, "%s keyed %d %s", codec, i, padding)})
+	}
+	for i := range 10 {
+		records = append(records, Record{nil, fmt.Appendf(nil, "%s plain %d %s", codec, i, padding)})
+	}
+	return records
+}
+
+// AllValues is what a reader of the whole topic must see.
+func AllValues(codecs []string) (values []string) {
+	for _, codec := range codecs {
+		for _, record := range Records(codec) {
+			values = append(values, string(record.Value))
+		}
+	}
+	slices.Sort(values)
+	return values
+}
+
+// CheckValues fails the step unless these are the values, in any order.
+func CheckValues(found, wanted []string) {
+	found = slices.Sorted(slices.Values(found))
+	Check(slices.Equal(found, wanted), "%d values instead of %d: %v", len(found), len(wanted), found)
+}
+
+// HasAll tells whether every wanted value has been seen, how often soever.
+func HasAll(found, wanted []string) bool {
+	seen := map[string]bool{}
+	for _, value := range found {
+		seen[value] = true
+	}
+	return !slices.ContainsFunc(wanted, func(value string) bool { return !seen[value] })
+}

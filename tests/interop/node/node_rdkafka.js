@@ -1,0 +1,227 @@
+// node-rdkafka (librdkafka, the classic callback interface): the scenario of ../README.md.
+'use strict'
+
+const Kafka = require('node-rdkafka')
+const {
+  Without,
+  after,
+  allValues,
+  bootstrap,
+  check,
+  checkValues,
+  group,
+  hasAll,
+  missing,
+  partitions,
+  patienceMs,
+  records,
+  restart,
+  retentionMs,
+  say,
+  step,
+  topic,
+  until,
+  refused
+} = require('./steps')
+
+const codecs = ['none', 'gzip', 'snappy', 'lz4', 'zstd']
+const common = { 'bootstrap.servers': bootstrap, 'broker.address.family': 'v4' }
+const { ERRORS } = Kafka.CODES
+const admin = Kafka.AdminClient.create(common)
+
+/** Calls what takes a callback as its last argument. */
+const call = (object, method, ...values) =>
+  new Promise((resolve, reject) => {
+    object[method](...values, (error, result) => (error ? reject(error) : resolve(result)))
+  })
+
+const connected = (client) => call(client, 'connect', {}).then(() => client)
+const disconnected = (client) => call(client, 'disconnect')
+
+/** A connected producer whose deliveries are awaited one by one. */
+async function producer(settings = {}) {
+  const sender = await connected(new Kafka.HighLevelProducer({ ...common, 'linger.ms': 5, ...settings }))
+  return {
+    send: (key, value, to = topic) => call(sender, 'produce', to, null, Buffer.from(value), key, null),
+    close: () => disconnected(sender)
+  }
+}
+
+/** A consumer that collects what it reads and commits only when told. */
+async function consumer(settings = {}, topicSettings = {}) {
+  const client = new Kafka.KafkaConsumer(
+    {
+      ...common,
+      'group.id': group,
+      'enable.auto.commit': false,
+      'session.timeout.ms': 10000,
+      'max.poll.interval.ms': 15000,
+      ...settings
+    },
+    { 'auto.offset.reset': 'earliest', ...topicSettings }
+  )
+  await connected(client)
+  client.setDefaultConsumeTimeout(200)
+  return client
+}
+
+async function member() {
+  const client = await consumer()
+  client.subscribe([topic])
+  return client
+}
+
+async function poll(client, values) {
+  for (const message of await call(client, 'consume', 50)) values.push(message.value.toString())
+}
+
+const places = () => [...Array(partitions).keys()].map((partition) => ({ topic, partition }))
+const ofCode = (code) => (error) => error.code === code
+
+async function administer() {
+  await step('create', async () => {
+    const wanted = { topic, num_partitions: partitions, replication_factor: 1, config: { 'retention.ms': retentionMs } }
+    await call(admin, 'createTopic', wanted, patienceMs)
+    return (
+      'again: ' +
+      (await refused(ofCode(ERRORS.ERR_TOPIC_ALREADY_EXISTS), () => call(admin, 'createTopic', wanted, patienceMs)))
+    )
+  })
+  await step('describe', async () => {
+    const client = await consumer()
+    const { topics } = await call(client, 'getMetadata', { topic, timeout: patienceMs })
+    const found = topics.find((one) => one.name === topic).partitions
+    check(found.length === partitions && found.every((partition) => partition.leader >= 0), found)
+    await disconnected(client)
+  })
+  await step('alter-config', async () => {
+    throw new Without('no call for settings')
+  })
+}
+
+async function write() {
+  await step('produce', async () => {
+    for (const codec of codecs) {
+      const sender = await producer({ 'compression.codec': codec })
+      await Promise.all(records(codec).map(({ key, value }) => sender.send(key, value)))
+      await sender.close()
+    }
+    return codecs.join(' ')
+  })
+  await step('assign', async () => {
+    const reader = await consumer()
+    const values = []
+    reader.assign(places().map((place) => ({ ...place, offset: 0 })))
+    await until('all records', async () => {
+      await poll(reader, values)
+      return values.length >= allValues(codecs).length
+    })
+    await disconnected(reader)
+    checkValues(values, allValues(codecs))
+    return `${values.length} records`
+  })
+}
+
+async function share() {
+  const [first, second] = [await member(), await member()]
+  const seen = []
+  await step('group', () =>
+    until('two members share the partitions and see all records', async () => {
+      await Promise.all([poll(first, seen), poll(second, seen)])
+      const held = [first, second].map((client) => client.assignments().length)
+      return Math.min(...held) > 0 && held[0] + held[1] === partitions && hasAll(seen, allValues(codecs))
+    })
+  )
+  await step('rebalance', async () => {
+    await disconnected(second)
+    await until('one member holds everything', async () => {
+      await poll(first, seen)
+      return first.assignments().length === partitions
+    })
+  })
+  await step('commit', async () => {
+    const ends = []
+    for (const place of places()) {
+      const { highOffset } = await call(first, 'queryWatermarkOffsets', topic, place.partition, patienceMs)
+      ends.push({ ...place, offset: highOffset })
+    }
+    first.commitSync(ends)
+    const committed = await call(first, 'committed', places(), patienceMs)
+    check(
+      committed.every(({ partition, offset }) => offset === ends[partition].offset),
+      { committed, ends }
+    )
+    for (const end of ends) await call(first, 'seek', end, patienceMs)
+  })
+  await step('restart', async () => {
+    const sender = await producer()
+    const values = []
+    await sender.send(null, 'before')
+    await until('the record before', async () => {
+      await poll(first, values)
+      return values.includes('before')
+    })
+    first.commitSync(null)
+    await restart()
+    for (const value of after) await sender.send(null, value)
+    values.length = 0
+    await until('the records after', async () => {
+      await poll(first, values)
+      return values.length >= after.length
+    })
+    checkValues(values, after)
+    await sender.close()
+    await disconnected(first)
+  })
+  await step('resume', async () => {
+    const again = await member()
+    const values = []
+    await until('the records after the commit', async () => {
+      await poll(again, values)
+      return values.length >= after.length
+    })
+    await disconnected(again)
+    checkValues(values, after)
+  })
+}
+
+async function refuse() {
+  await step('unknown-topic', async () =>
+    refused(ofCode(ERRORS.ERR_UNKNOWN_TOPIC_OR_PART), () => call(admin, 'deleteTopic', missing, patienceMs))
+  )
+  await step('too-large', async () => {
+    // No call for settings: the broker's own limit is exceeded.
+    const sender = await producer({ 'message.max.bytes': 4_000_000 })
+    const told = await refused(ofCode(ERRORS.ERR_MSG_SIZE_TOO_LARGE), () => sender.send(null, 'x'.repeat(2_000_000)))
+    await sender.close()
+    return told
+  })
+  await step('out-of-range', async () => {
+    const reader = await consumer({}, { 'auto.offset.reset': 'error' })
+    reader.assign([{ topic, partition: 0, offset: 1_000_000 }])
+    const told = await refused(
+      (error) => /available|range/i.test(error.message),
+      () => until('the refusal', () => poll(reader, []))
+    )
+    await disconnected(reader)
+    return told
+  })
+  await step('delete', async () => {
+    await call(admin, 'deleteTopic', topic, patienceMs)
+    return (
+      'again: ' +
+      (await refused(ofCode(ERRORS.ERR_UNKNOWN_TOPIC_OR_PART), () => call(admin, 'deleteTopic', topic, patienceMs)))
+    )
+  })
+}
+
+async function main() {
+  say('version', `${require('node-rdkafka/package.json').version} (librdkafka ${Kafka.librdkafkaVersion})`)
+  await administer()
+  await write()
+  await share()
+  await refuse()
+  process.exit(0)
+}
+
+main()

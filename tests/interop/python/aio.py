@@ -1,0 +1,232 @@
+"""aiokafka (asyncio): the scenario of ../README.md."""
+
+import asyncio
+
+import aiokafka
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from aiokafka.errors import (MessageSizeTooLargeError, OffsetOutOfRangeError, TopicAlreadyExistsError,
+                             UnknownTopicOrPartitionError, for_code)
+
+from steps import (BOOTSTRAP, CONFIGS, GROUP, MESSAGE_BYTES_MAX, PARTITIONS, PATIENCE_S, PREFIX, TOPIC,
+                   all_values, expect, records, restart, say, step)
+
+CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
+PLACES = [TopicPartition(TOPIC, p) for p in range(PARTITIONS)]
+# One loop for the whole scenario: its clients live across steps.
+loop = asyncio.new_event_loop()
+say(f"version {aiokafka.__version__}")
+
+
+def wait(coroutine):
+    return loop.run_until_complete(asyncio.wait_for(coroutine, PATIENCE_S))
+
+
+async def started(client):
+    await client.start()
+    return client
+
+
+# Clients want a running loop when they are made.
+async def consumer(*topics, group=GROUP, **settings):
+    return await started(AIOKafkaConsumer(*topics, bootstrap_servers=BOOTSTRAP, group_id=group,
+                                          enable_auto_commit=False, session_timeout_ms=10000,
+                                          max_poll_interval_ms=15000,
+                                          **{"auto_offset_reset": "earliest", **settings}))
+
+
+async def producer(**settings):
+    return await started(AIOKafkaProducer(bootstrap_servers=BOOTSTRAP, linger_ms=5, **settings))
+
+
+async def new_admin():
+    return await started(AIOKafkaAdminClient(bootstrap_servers=BOOTSTRAP))
+
+
+admin = wait(new_admin())
+
+
+async def send(sender, pairs):
+    futures = [await sender.send(TOPIC, value.encode(), key.encode() if key else None) for key, value in pairs]
+    await asyncio.gather(*futures)
+
+
+async def poll(member, values):
+    for batch in (await member.getmany(timeout_ms=200)).values():
+        values.extend(record.value.decode() for record in batch)
+
+
+async def read(member, values, enough):
+    while not enough():
+        await poll(member, values)
+
+
+def checked(response):
+    """The admin client hands out responses as they came: raises what they say."""
+    for name, code, *_ in getattr(response, "topic_errors", None) or response.topic_error_codes:
+        if code:
+            raise for_code(code)(name)
+
+
+@step("create")
+def create():
+    topic = NewTopic(TOPIC, PARTITIONS, 1, topic_configs=CONFIGS)
+    checked(wait(admin.create_topics([topic])))
+    return "again: " + expect(TopicAlreadyExistsError, bool, lambda: checked(wait(admin.create_topics([topic]))))
+
+
+def config(name):
+    (response,) = wait(admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, TOPIC)]))
+    ((code, message, _, _, entries),) = response.resources
+    assert code == 0, message
+    return {entry[0]: entry[1] for entry in entries}[name]
+
+
+@step("describe")
+def describe():
+    (topic,) = wait(admin.describe_topics([TOPIC]))
+    assert len(topic["partitions"]) == PARTITIONS, topic
+    assert all(p["leader"] >= 0 for p in topic["partitions"]), topic
+    assert config("retention.ms") == CONFIGS["retention.ms"], config("retention.ms")
+
+
+@step("alter-config")
+def alter_config():
+    # It has the older call alone, which replaces the whole set.
+    change = {**CONFIGS, "max.message.bytes": str(MESSAGE_BYTES_MAX)}
+    (response,) = wait(admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, TOPIC, change)]))
+    ((code, message, _, _),) = response.resources
+    assert code == 0, message
+    assert config("max.message.bytes") == str(MESSAGE_BYTES_MAX), config("max.message.bytes")
+
+
+@step("produce")
+def produce():
+    async def write(codec):
+        sender = await producer(compression_type=None if codec == "none" else codec, enable_idempotence=True)
+        await send(sender, records(codec))
+        await sender.stop()
+
+    for codec in CODECS:
+        wait(write(codec))
+    return " ".join(CODECS)
+
+
+@step("assign")
+def assign():
+    async def all_of_it():
+        reader, values = await consumer(group=None), []
+        reader.assign(PLACES)
+        await reader.seek_to_beginning()
+        await read(reader, values, lambda: len(values) >= len(all_values(CODECS)))
+        await reader.stop()
+        return values
+
+    values = wait(all_of_it())
+    assert sorted(values) == all_values(CODECS), values
+    return f"{len(values)} records"
+
+
+members, seen = [], []
+
+
+@step("group")
+def group():
+    async def shared():
+        # The second member's start waits for the join, which waits for the first member's poll.
+        members.append(await consumer(TOPIC))
+        joining = asyncio.ensure_future(consumer(TOPIC))
+        await read(members[0], seen, joining.done)
+        members.append(joining.result())
+        held = [0, 0]
+        while min(held) == 0 or sum(held) != PARTITIONS or set(seen) < set(all_values(CODECS)):
+            await asyncio.gather(*(poll(member, seen) for member in members))
+            held = [len(member.assignment()) for member in members]
+
+    wait(shared())
+
+
+@step("rebalance")
+def rebalance():
+    wait(members[1].stop())
+    wait(read(members[0], seen, lambda: len(members[0].assignment()) == PARTITIONS))
+
+
+@step("commit")
+def commit():
+    async def at_the_end():
+        first = members[0]
+        ends = await first.end_offsets(PLACES)
+        await first.commit(ends)
+        for place, end in ends.items():
+            first.seek(place, end)
+        return ends, {place: await first.committed(place) for place in PLACES}
+
+    ends, committed = wait(at_the_end())
+    assert committed == ends, (committed, ends)
+
+
+AFTER = [f"after {i}" for i in range(5)]
+
+
+@step("restart")
+def go_on():
+    sender, values, first = wait(producer()), [], members[0]
+    wait(send(sender, [(None, "before")]))
+    wait(read(first, values, lambda: values == ["before"]))
+    wait(first.commit())
+    restart()
+    wait(send(sender, [(None, value) for value in AFTER]))
+    values.clear()
+    wait(read(first, values, lambda: len(values) >= len(AFTER)))
+    wait(sender.stop())
+    wait(first.stop())
+    assert sorted(values) == AFTER, values
+
+
+@step("resume")
+def resume():
+    member, values = wait(consumer(TOPIC)), []
+    wait(read(member, values, lambda: len(values) >= len(AFTER)))
+    wait(member.stop())
+    assert sorted(values) == AFTER, values
+
+
+@step("unknown-topic")
+def unknown_topic():
+    return expect(UnknownTopicOrPartitionError, bool,
+                  lambda: checked(wait(admin.delete_topics([f"{PREFIX}-missing"]))))
+
+
+@step("too-large")
+def too_large():
+    sender = wait(producer())
+    told = expect(MessageSizeTooLargeError, bool,
+                  lambda: wait(send(sender, [(None, "x" * 5 * MESSAGE_BYTES_MAX)])))
+    wait(sender.stop())
+    return told
+
+
+@step("out-of-range")
+def out_of_range():
+    async def too_far():
+        reader = await consumer(group=None, auto_offset_reset="none")
+        try:
+            reader.assign(PLACES[:1])
+            reader.seek(PLACES[0], 1_000_000)
+            await read(reader, [], lambda: False)
+        finally:
+            await reader.stop()
+
+    return expect(OffsetOutOfRangeError, bool, lambda: wait(too_far()))
+
+
+@step("delete")
+def delete():
+    checked(wait(admin.delete_topics([TOPIC])))
+    return "again: " + expect(UnknownTopicOrPartitionError, bool,
+                              lambda: checked(wait(admin.delete_topics([TOPIC]))))
+
+
+wait(admin.close())

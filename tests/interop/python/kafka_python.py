@@ -1,0 +1,203 @@
+"""kafka-python (pure Python): the scenario of ../README.md."""
+
+import threading
+
+import kafka
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.admin import ConfigResource, ConfigResourceType
+from kafka.errors import (MessageSizeTooLargeError, OffsetOutOfRangeError, TopicAlreadyExistsError,
+                          UnknownTopicOrPartitionError)
+from kafka.structs import OffsetAndMetadata
+
+from steps import (BOOTSTRAP, CONFIGS, GROUP, MESSAGE_BYTES_MAX, PARTITIONS, PATIENCE_S, PREFIX, TOPIC, all_values,
+                   expect, records, restart, say, step, until)
+
+CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
+PLACES = [TopicPartition(TOPIC, p) for p in range(PARTITIONS)]
+admin = KafkaAdminClient(bootstrap_servers=BOOTSTRAP)
+say(f"version {kafka.__version__}")
+
+
+def any_error(_):
+    return True
+
+
+def consumer(group=GROUP, **settings):
+    return KafkaConsumer(bootstrap_servers=BOOTSTRAP, group_id=group, enable_auto_commit=False,
+                         **{"auto_offset_reset": "earliest", "session_timeout_ms": 10000,
+                            "max_poll_interval_ms": 15000, **settings})
+
+
+def producer(**settings):
+    return KafkaProducer(bootstrap_servers=BOOTSTRAP, linger_ms=5, **settings)
+
+
+def send(sender, pairs):
+    """Sends all, then waits for all."""
+    futures = [sender.send(TOPIC, value.encode(), key.encode() if key else None) for key, value in pairs]
+    for future in futures:
+        future.get(PATIENCE_S)
+
+
+def poll(member, values):
+    for batch in member.poll(timeout_ms=200).values():
+        values.extend(record.value.decode() for record in batch)
+
+
+@step("create")
+def create():
+    def make():
+        admin.create_topics({TOPIC: {"num_partitions": PARTITIONS, "replication_factor": 1, "configs": CONFIGS}})
+
+    make()
+    return "again: " + expect(TopicAlreadyExistsError, any_error, make)
+
+
+def config(name):
+    told = admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, TOPIC)], config_filter="all")
+    return told["topic"][TOPIC][name]["value"]
+
+
+@step("describe")
+def describe():
+    (topic,) = admin.describe_topics([TOPIC])
+    assert len(topic["partitions"]) == PARTITIONS, topic
+    assert all(p["leader_id"] >= 0 for p in topic["partitions"]), topic
+    assert config("retention.ms") == CONFIGS["retention.ms"], config("retention.ms")
+
+
+@step("alter-config")
+def alter_config():
+    change = {"max.message.bytes": str(MESSAGE_BYTES_MAX)}
+    told = admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, TOPIC, change)])
+    assert told == {"topic": {TOPIC: "OK"}}, told
+    assert config("max.message.bytes") == str(MESSAGE_BYTES_MAX), config("max.message.bytes")
+
+
+@step("produce")
+def produce():
+    for codec in CODECS:
+        sender = producer(compression_type=None if codec == "none" else codec)
+        send(sender, records(codec))
+        sender.close()
+    return " ".join(CODECS)
+
+
+@step("assign")
+def assign():
+    reader, values = consumer(group=None), []
+    reader.assign(PLACES)
+    reader.seek_to_beginning()
+    until("all records", lambda: poll(reader, values) or len(values) >= len(all_values(CODECS)))
+    reader.close()
+    assert sorted(values) == all_values(CODECS), values
+    return f"{len(values)} records"
+
+
+first, seen = consumer(), []
+
+
+class Second(threading.Thread):
+    """The second member. A join blocks until all have joined, so it needs a thread of its own."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.member, self.leaving = consumer(), threading.Event()
+
+    def run(self):
+        self.member.subscribe([TOPIC])
+        while not self.leaving.is_set():
+            poll(self.member, seen)
+        self.member.close()
+
+
+second = Second()
+
+
+@step("group")
+def group():
+    first.subscribe([TOPIC])
+    second.start()
+
+    def shared():
+        poll(first, seen)
+        held = [len(member.assignment()) for member in (first, second.member)]
+        return min(held) > 0 and sum(held) == PARTITIONS
+
+    until("both members hold partitions", shared)
+    until("all records", lambda: shared() and set(seen) >= set(all_values(CODECS)))
+
+
+@step("rebalance")
+def rebalance():
+    second.leaving.set()
+    until("one member holds everything", lambda: poll(first, seen) or len(first.assignment()) == PARTITIONS)
+
+
+@step("commit")
+def commit():
+    ends = first.end_offsets(PLACES)
+    first.commit({place: OffsetAndMetadata(end, "", -1) for place, end in ends.items()})
+    committed = {place: first.committed(place) for place in PLACES}
+    assert committed == ends, (committed, ends)
+    for place, end in ends.items():
+        first.seek(place, end)
+
+
+AFTER = [f"after {i}" for i in range(5)]
+
+
+@step("restart")
+def go_on():
+    sender, values = producer(), []
+    send(sender, [(None, "before")])
+    until("the record before", lambda: poll(first, values) or values == ["before"])
+    first.commit()
+    restart()
+    send(sender, [(None, value) for value in AFTER])
+    values.clear()
+    until("the records after", lambda: poll(first, values) or len(values) >= len(AFTER))
+    assert sorted(values) == AFTER, values
+    first.close()
+
+
+@step("resume")
+def resume():
+    member, values = consumer(), []
+    member.subscribe([TOPIC])
+    until("the records after the commit", lambda: poll(member, values) or len(values) >= len(AFTER))
+    member.close()
+    assert sorted(values) == AFTER, values
+
+
+# An admin client does not come back by itself when its only broker was away.
+admin.close()
+admin = KafkaAdminClient(bootstrap_servers=BOOTSTRAP)
+
+
+@step("unknown-topic")
+def unknown_topic():
+    return expect(UnknownTopicOrPartitionError, any_error, lambda: admin.delete_topics([f"{PREFIX}-missing"]))
+
+
+@step("too-large")
+def too_large():
+    sender = producer()
+    return expect(MessageSizeTooLargeError, any_error, lambda: send(sender, [(None, "x" * 5 * MESSAGE_BYTES_MAX)]))
+
+
+@step("out-of-range")
+def out_of_range():
+    reader = consumer(group=None, auto_offset_reset="none")
+    reader.assign(PLACES[:1])
+    reader.seek(PLACES[0], 1_000_000)
+    told = expect(OffsetOutOfRangeError, any_error, lambda: until("the refusal", lambda: poll(reader, [])))
+    reader.close()
+    return told
+
+
+@step("delete")
+def delete():
+    admin.delete_topics([TOPIC])
+    admin.delete_groups([GROUP])
+    return "again: " + expect(UnknownTopicOrPartitionError, any_error, lambda: admin.delete_topics([TOPIC]))

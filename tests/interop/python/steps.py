@@ -1,0 +1,70 @@
+"""The step protocol as Python speaks it, and the records that every scenario writes (../README.md).
+
+A step runs where it is written: its function is called at once, what it returns is the detail, what it raises is its
+failure. Later steps run all the same.
+"""
+
+import sys
+import time
+
+BOOTSTRAP, PREFIX = sys.argv[1], sys.argv[2]
+TOPIC, GROUP = PREFIX, f"{PREFIX}-group"
+PARTITIONS = 3
+CONFIGS = {"retention.ms": "3600000"}
+MESSAGE_BYTES_MAX = 20_000
+PATIENCE_S = 60
+
+
+class Without(Exception):
+    """The client has no such thing: said instead of faked."""
+
+
+def say(line):
+    print(line.replace("\n", " "), flush=True)
+
+
+def step(name):
+    def run(body):
+        try:
+            say(f"step {name} ok {body() or ''}")
+        except Without as reason:
+            say(f"step {name} none {reason}")
+        except Exception as error:
+            say(f"step {name} fail {type(error).__name__}: {error}")
+        return body
+
+    return run
+
+
+def restart():
+    """Has the broker restarted, and waits until it is back."""
+    say("restart please")
+    answer = sys.stdin.readline().strip()
+    assert answer == "restarted", f"asked for a restart, was told {answer!r}"
+
+
+def records(codec):
+    """Ten records with keys and ten without."""
+    keyed = [(f"k{i}", f"{codec} keyed {i} " + "ä" * 50) for i in range(10)]
+    return keyed + [(None, f"{codec} plain {i} " + "ä" * 50) for i in range(10)]
+
+
+def all_values(codecs):
+    return sorted(value for codec in codecs for _, value in records(codec))
+
+
+def until(what, ask):
+    """Asks until it is so; what is asked does the waiting."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not ask():
+        assert time.monotonic() < deadline, f"not within {PATIENCE_S} s: {what}"
+
+
+def expect(error_type, matches, action):
+    """The action must fail in the way told; gives what it said."""
+    try:
+        action()
+    except error_type as error:
+        assert matches(error), f"another error: {error!r}"
+        return str(error)
+    raise AssertionError("nothing was refused")

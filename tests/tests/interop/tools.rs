@@ -1,0 +1,339 @@
+//! Command-line tools of others: Apache Kafka's own, and the one of kafka-python. Each step is one tool, run as users run it.
+//!
+//! Holds: what is looked for in their output stands there in the same words when Apache Kafka is the broker (`--kafka`).
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use ballast_tests::foreign::java::Java;
+use ballast_tests::foreign::run;
+
+use crate::session::{Session, unique};
+
+/// Apache Kafka's tools that are run.
+pub(crate) const APACHE_STEPS: &[&str] = &[
+    "TopicCommand",
+    "ConfigCommand",
+    "ConsoleProducer",
+    "ConsoleConsumer",
+    "ProducerPerformance",
+    "ConsumerPerformance",
+    "ConsumerGroupCommand",
+    "GroupsCommand",
+    "GetOffsetShell",
+    "DeleteRecordsCommand",
+    "LogDirsCommand",
+    "LeaderElectionCommand",
+    "MetadataQuorumCommand",
+    "ClusterTool",
+    "FeatureCommand",
+    "BrokerApiVersions",
+    "VerifiableProducer",
+    "VerifiableConsumer",
+    "EndToEndLatency",
+];
+
+struct Apache<'a> {
+    java: &'a Java,
+    bootstrap: String,
+    topic: String,
+    group: String,
+}
+
+/// Runs Apache Kafka's tools.
+pub(crate) fn apache(session: &mut Session<'_>, java: &Java) {
+    let topic = unique("tools");
+    let tools = Apache { java, bootstrap: session.bootstrap(), group: format!("{topic}-group"), topic };
+    session.version("4.4.0");
+    session.step("TopicCommand", || tools.topics());
+    session.step("ConfigCommand", || tools.configs());
+    session.step("ConsoleProducer", || tools.console_producer());
+    session.step("ConsoleConsumer", || tools.console_consumer());
+    session.step("ProducerPerformance", || tools.producer_performance());
+    session.step("ConsumerPerformance", || tools.consumer_performance());
+    session.step("ConsumerGroupCommand", || tools.consumer_groups());
+    session.step("GroupsCommand", || {
+        tools.ask("GroupsCommand", &["--list"], &["Classic", "consumer"]);
+        String::new()
+    });
+    session.step("GetOffsetShell", || tools.offsets());
+    session.step("DeleteRecordsCommand", || tools.delete_records());
+    cluster_tools(session, &tools);
+    session.step("VerifiableProducer", || {
+        let arguments = ["--topic", &tools.topic, "--max-messages", "20"];
+        tools.ask("VerifiableProducer", &arguments, &[r#""sent":20,"acked":20"#]);
+        String::new()
+    });
+    session.step("VerifiableConsumer", || {
+        let group = format!("{}-verifiable", tools.topic);
+        let arguments = ["--topic", &tools.topic, "--group-id", &group, "--max-messages", "10"];
+        tools.ask("VerifiableConsumer", &arguments, &["partitions_assigned", "records_consumed", r#""success":true"#]);
+        String::new()
+    });
+    session.step("EndToEndLatency", || {
+        // It takes its arguments by position.
+        let arguments = [tools.bootstrap.as_str(), &tools.topic, "20", "all", "100"];
+        let told = run(&mut tools.java.tool("EndToEndLatency", &arguments));
+        assert!(told.contains("Percentiles: 50th"), "{told}");
+        String::new()
+    });
+}
+
+/// The tools that ask about the cluster rather than a topic's records.
+fn cluster_tools(session: &mut Session<'_>, tools: &Apache<'_>) {
+    session.step("LogDirsCommand", || {
+        let wanted = [format!(r#""partition":"{}-0""#, tools.topic), r#""error":null"#.to_owned()];
+        let wanted: Vec<&str> = wanted.iter().map(String::as_str).collect();
+        tools.ask("LogDirsCommand", &["--describe", "--topic-list", &tools.topic], &wanted);
+        String::new()
+    });
+    session.step("LeaderElectionCommand", || {
+        let one = ["--election-type", "preferred", "--topic", &tools.topic, "--partition", "0"];
+        tools.ask("LeaderElectionCommand", &one, &["Valid replica already elected for partitions"]);
+        tools.ask("LeaderElectionCommand", &["--election-type", "preferred", "--all-topic-partitions"], &[]);
+        String::new()
+    });
+    session.step("MetadataQuorumCommand", || {
+        tools.ask("MetadataQuorumCommand", &["describe", "--status"], &["LeaderId:               1", "CurrentVoters:"]);
+        tools.ask("MetadataQuorumCommand", &["describe", "--replication"], &["Leader"]);
+        String::new()
+    });
+    session.step("ClusterTool", || {
+        tools.ask("ClusterTool", &["cluster-id"], &["Cluster ID: "]);
+        tools.ask("ClusterTool", &["list-endpoints"], &["ENDPOINT_TYPE", "broker"]);
+        String::new()
+    });
+    session.step("FeatureCommand", || {
+        tools.ask("FeatureCommand", &["describe"], &["Feature: metadata.version"]);
+        String::new()
+    });
+    session.step("BrokerApiVersions", || {
+        tools.ask("BrokerApiVersionsCommand", &[], &["Produce(0): 0 to 13", "(id: 1 rack: null"]);
+        String::new()
+    });
+}
+
+impl Apache<'_> {
+    /// Runs a tool and looks for words in what it prints.
+    fn ask(&self, tool: &str, arguments: &[&str], wanted: &[&str]) -> String {
+        // ClusterTool and its like take a word before their options.
+        let (words, options) = arguments.split_at(arguments.iter().take_while(|word| !word.starts_with('-')).count());
+        let all = match tool {
+            "MetadataQuorumCommand" | "FeatureCommand" => {
+                [&["--bootstrap-server", &self.bootstrap], arguments].concat()
+            }
+            _ => [words, &["--bootstrap-server", &self.bootstrap], options].concat(),
+        };
+        let told = run(&mut self.java.tool(tool, &all));
+        for words in wanted {
+            assert!(told.contains(words), "no {words:?} in what {tool} {} says: {told}", arguments.join(" "));
+        }
+        told
+    }
+
+    fn topics(&self) -> String {
+        let topic = ["--topic", self.topic.as_str()];
+        let create = [&["--create", "--partitions", "3", "--config", "retention.ms=3600000"], &topic[..]].concat();
+        self.ask("TopicCommand", &create, &["Created topic"]);
+        self.ask("TopicCommand", &["--list"], &[&self.topic]);
+        let wanted = ["PartitionCount: 3", "ReplicationFactor: 1", "retention.ms=3600000", "Leader: 1", "Isr: 1"];
+        self.ask("TopicCommand", &[&["--describe"], &topic[..]].concat(), &wanted);
+        self.ask("TopicCommand", &[&["--alter", "--partitions", "4"], &topic[..]].concat(), &[]);
+        self.ask("TopicCommand", &[&["--describe"], &topic[..]].concat(), &["PartitionCount: 4"]);
+        let other = format!("{}-other", self.topic);
+        self.ask("TopicCommand", &["--create", "--topic", &other], &["Created topic"]);
+        self.ask("TopicCommand", &["--delete", "--topic", &other], &[]);
+        let left = self.ask("TopicCommand", &["--list"], &[]);
+        assert!(!left.lines().any(|line| line == other), "{other} is still there: {left}");
+        String::new()
+    }
+
+    fn configs(&self) -> String {
+        let topic = ["--entity-type", "topics", "--entity-name", self.topic.as_str()];
+        let brokers = ["--entity-type", "brokers", "--entity-default"];
+        let alter = |entity: &[&str], change: &[&str], wanted: &str| {
+            self.ask("ConfigCommand", &[&["--alter"], entity, change].concat(), &[wanted]);
+        };
+        let describe =
+            |entity: &[&str], wanted: &[&str]| self.ask("ConfigCommand", &[&["--describe"], entity].concat(), wanted);
+        alter(&topic, &["--add-config", "max.message.bytes=50000"], "Completed updating config for topic");
+        describe(&topic, &["max.message.bytes=50000", "DYNAMIC_TOPIC_CONFIG:max.message.bytes=50000"]);
+        alter(&topic, &["--delete-config", "max.message.bytes"], "Completed updating config for topic");
+        assert!(!describe(&topic, &["retention.ms=3600000"]).contains("max.message.bytes"), "it is still set");
+        let changed = "Completed updating default config for brokers in the cluster";
+        alter(&brokers, &["--add-config", "log.retention.ms=100000000"], changed);
+        describe(&brokers, &["DYNAMIC_DEFAULT_BROKER_CONFIG:log.retention.ms=100000000"]);
+        alter(&brokers, &["--delete-config", "log.retention.ms"], changed);
+        let broker = ["--entity-type", "brokers", "--entity-name", "1", "--all"];
+        describe(&broker, &["All configs for broker 1 are", "num.partitions=", "DEFAULT_CONFIG:log.roll.hours=168"]);
+        describe(&["--entity-type", "broker-loggers", "--entity-name", "1"], &["Dynamic configs for broker-logger 1"]);
+        let group = ["--entity-type", "groups", "--entity-name", &self.group];
+        alter(&group, &["--add-config", "consumer.session.timeout.ms=50000"], "Completed updating config for group");
+        describe(&group, &["DYNAMIC_GROUP_CONFIG:consumer.session.timeout.ms=50000"]);
+        alter(&group, &["--delete-config", "consumer.session.timeout.ms"], "Completed updating config for group");
+        "topic, broker default, broker, broker-logger, group".to_owned()
+    }
+
+    fn console_producer(&self) -> String {
+        let mut input = tempfile::NamedTempFile::new().expect("a temporary file");
+        for codec in ["none", "gzip", "snappy", "lz4", "zstd"] {
+            input.as_file().set_len(0).expect("it can be cut");
+            let lines: String = (0..10).map(|i| format!("{codec}{i}\t{codec} {i} äöü\n")).collect();
+            std::io::Seek::rewind(&mut input).expect("it can be rewound");
+            input.write_all(lines.as_bytes()).expect("it can be written");
+            let arguments =
+                ["--topic", &self.topic, "--reader-property", "parse.key=true", "--compression-codec", codec];
+            let arguments = [&["--bootstrap-server", self.bootstrap.as_str()], &arguments[..]].concat();
+            let output = self.java.with_input("ConsoleProducer", &arguments, input.path());
+            let trouble = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success() && !trouble.contains("ERROR"), "{codec}: {trouble}");
+        }
+        String::new()
+    }
+
+    fn console_consumer(&self) -> String {
+        let options = ["--topic", &self.topic, "--group", &self.group, "--from-beginning", "--max-messages", "50"];
+        let more = ["--timeout-ms", "60000", "--formatter-property", "print.key=true"];
+        let told = self.ask("consumer.ConsoleConsumer", &[&options[..], &more[..]].concat(), &[]);
+        let mut found: Vec<&str> = told.lines().collect();
+        found.sort_unstable();
+        let mut wanted: Vec<String> = ["none", "gzip", "snappy", "lz4", "zstd"]
+            .iter()
+            .flat_map(|codec| (0..10).map(move |i| format!("{codec}{i}\t{codec} {i} äöü")))
+            .collect();
+        wanted.sort_unstable();
+        assert_eq!(found, wanted, "what the group read");
+        String::new()
+    }
+
+    fn producer_performance(&self) -> String {
+        let arguments =
+            ["--topic", &self.topic, "--num-records", "20000", "--record-size", "200", "--throughput", "-1"];
+        self.ask("ProducerPerformance", &arguments, &["20000 records sent"])
+            .lines()
+            .last()
+            .unwrap_or_default()
+            .to_owned()
+    }
+
+    fn consumer_performance(&self) -> String {
+        let group = format!("{}-perf", self.topic);
+        let arguments = ["--topic", &self.topic, "--group", &group, "--num-records", "20050", "--timeout", "60000"];
+        let told = self.ask("ConsumerPerformance", &arguments, &["data.consumed.in.nMsg"]);
+        let consumed = told.lines().last().and_then(|line| line.split(", ").nth(4)).map(str::to_owned);
+        assert_eq!(consumed.as_deref(), Some("20050"), "{told}");
+        String::new()
+    }
+
+    fn consumer_groups(&self) -> String {
+        let tool = "consumer.group.ConsumerGroupCommand";
+        let group = ["--group", self.group.as_str()];
+        self.ask(tool, &["--list"], &[&self.group]);
+        self.ask(tool, &["--list", "--state"], &["Empty"]);
+        self.ask(tool, &[&["--describe"], &group[..]].concat(), &["CURRENT-OFFSET", &self.topic]);
+        self.ask(tool, &[&["--describe", "--state"], &group[..]].concat(), &["Empty", "(1)"]);
+        self.ask(tool, &[&["--describe", "--members"], &group[..]].concat(), &["#PARTITIONS"]);
+        let topic = ["--topic", self.topic.as_str()];
+        let reset = |to: &[&str]| {
+            let told = self.ask(tool, &[&["--reset-offsets"], &group[..], &topic[..], to].concat(), &["NEW-OFFSET"]);
+            new_offsets(&told)
+        };
+        assert_eq!(reset(&["--to-earliest", "--dry-run"]), [0, 0, 0, 0], "the plan");
+        assert_eq!(reset(&["--to-latest", "--execute"]).iter().sum::<i64>(), 20_050, "the ends");
+        assert_eq!(reset(&["--shift-by", "-1", "--execute"]).iter().sum::<i64>(), 20_046, "one back in each partition");
+        assert_eq!(reset(&["--to-datetime", "2020-01-01T00:00:00.000", "--execute"]), [0, 0, 0, 0], "by time");
+        self.ask(tool, &[&["--delete-offsets"], &group[..], &topic[..]].concat(), &["Successful"]);
+        self.ask(tool, &[&["--delete"], &group[..]].concat(), &["was successful"]);
+        "list, describe, state, members, reset, delete offsets, delete".to_owned()
+    }
+
+    fn offsets(&self) -> String {
+        let total = |time: &str| {
+            let told = self.ask("GetOffsetShell", &["--topic", &self.topic, "--time", time], &[]);
+            told.lines().filter_map(|line| line.rsplit(':').next()?.parse::<i64>().ok()).sum::<i64>()
+        };
+        assert_eq!((total("earliest"), total("latest")), (0, 20_050), "first and last offsets, summed");
+        assert!(total("max-timestamp") > 0, "the offset of the newest record");
+        String::new()
+    }
+
+    fn delete_records(&self) -> String {
+        let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
+        write!(file, r#"{{"partitions":[{{"topic":"{}","partition":0,"offset":2}}],"version":1}}"#, self.topic)
+            .expect("it can be written");
+        let path = file.path().to_str().expect("temporary paths are UTF-8");
+        self.ask("DeleteRecordsCommand", &["--offset-json-file", path], &["low_watermark: 2"]);
+        String::new()
+    }
+}
+
+/// The last column of `--reset-offsets`.
+fn new_offsets(told: &str) -> Vec<i64> {
+    told.lines().filter_map(|line| line.split_whitespace().nth(3)?.parse().ok()).collect()
+}
+
+/// Commands of kafka-python's admin tool that are run.
+pub(crate) const KAFKA_PYTHON_STEPS: &[&str] =
+    &["cluster", "topics", "configs", "partitions", "produce", "consume", "groups", "delete"];
+
+/// Runs kafka-python's command-line tools.
+pub(crate) fn kafka_python(session: &mut Session<'_>, python: &Path) {
+    let (topic, bootstrap) = (unique("kpa"), session.bootstrap());
+    let group = format!("{topic}-group");
+    let command = |words: &[&str]| {
+        let mut command = Command::new(python);
+        command.arg("-m").args(words);
+        command
+    };
+    let admin = |words: &[&str], wanted: &[&str]| {
+        let told = run(&mut command(&[&["kafka.admin", "-b", &bootstrap, "--format", "json"], words].concat()));
+        for word in wanted {
+            assert!(told.contains(word), "no {word:?} in what {} says: {told}", words.join(" "));
+        }
+        String::new()
+    };
+    session.version(run(Command::new(python).args(["-c", "import kafka; print(kafka.__version__)"])).trim());
+    session.step("cluster", || {
+        admin(&["cluster", "describe"], &["cluster_id", "brokers"]);
+        admin(&["cluster", "describe-features"], &["metadata.version"]);
+        admin(&["cluster", "describe-quorum"], &["current_voters"]);
+        admin(&["cluster", "describe-log-dirs"], &["log_dir"])
+    });
+    session.step("topics", || {
+        admin(&["topics", "create", "-t", &topic, "--num-partitions", "2", "--replication-factor", "1"], &[]);
+        admin(&["topics", "list"], &[&topic]);
+        admin(&["topics", "describe", "-t", &topic], &[&topic, "leader_id"])
+    });
+    session.step("configs", || {
+        admin(&["configs", "alter", "-r", "topic", "-n", &topic, "-c", "retention.ms=7200000"], &[]);
+        admin(&["configs", "describe", "-r", "topic", "-n", &topic], &["7200000"])
+    });
+    session.step("partitions", || {
+        admin(&["partitions", "list-offsets", "-p", &format!("{topic}:0:latest")], &["offset"]);
+        admin(&["partitions", "list-reassignments"], &[])
+    });
+    session.step("produce", || {
+        let mut produce = command(&["kafka.producer", "-b", &bootstrap, "-t", &topic]);
+        let mut child = produce.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("python runs");
+        child.stdin.take().expect("it is piped").write_all(b"one\ntwo\nthree\n").expect("it reads its input");
+        assert!(child.wait().expect("a child can be awaited").success(), "the producer failed");
+        String::new()
+    });
+    session.step("consume", || {
+        let mut consume = Command::new("timeout");
+        // It reads until it is told to stop.
+        consume.args(["-s", "INT", "15"]).arg(python).args(["-m", "kafka.consumer", "-b", &bootstrap]);
+        consume.args(["-t", &topic, "-g", &group, "-C", "auto_offset_reset=earliest"]);
+        let told = String::from_utf8_lossy(&consume.output().expect("timeout runs").stdout).into_owned();
+        assert!(["one", "two", "three"].iter().all(|value| told.contains(value)), "{told}");
+        String::new()
+    });
+    session.step("groups", || {
+        admin(&["groups", "list"], &[&group]);
+        admin(&["groups", "describe", "-g", &group], &["Empty"]);
+        admin(&["groups", "list-offsets", "-g", &group], &[&topic]);
+        admin(&["groups", "delete", "-g", &group], &[])
+    });
+    session.step("delete", || admin(&["topics", "delete", "-t", &topic], &[]));
+}
