@@ -238,13 +238,20 @@ fn limits_and_levels_that_make_no_sense_are_an_error_of_the_partition() {
     let of_partition = Fetch::of(&topic.name, vec![fetch_row(0, 0).with_partition_max_bytes(-1)]);
     let mut level = plain.clone();
     level.0.isolation_level = 2;
-    for (what, fetch) in
-        [("of the partition", of_partition), ("of the answer", plain.max_bytes(-1)), ("level 2", level)]
-    {
+    for (what, fetch, at_the_top) in [
+        ("of the partition", of_partition, 0),
+        ("of the answer", plain.clone().max_bytes(-1), 0),
+        ("level 2", level, -1),
+    ] {
         let response = connection.call::<FetchRequest>(FETCH, &fetch.0);
         let codes: Vec<_> = rows_of(&response).iter().map(|(_, row)| row.error_code).collect();
-        assert_eq!(codes, [-1], "{what}");
+        assert_eq!((response.error_code, codes), (at_the_top, vec![-1]), "{what}");
     }
+    // From v13 on the top level is all there is.
+    let mut level = Fetch::default().and_id(topic.id, vec![fetch_row(0, 0)]);
+    level.0.isolation_level = 2;
+    let response = connection.call::<FetchRequest>(13, &level.0);
+    assert_eq!((response.error_code, response.responses.len()), (-1, 0));
 }
 
 #[test]

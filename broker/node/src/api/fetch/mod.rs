@@ -17,7 +17,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use ballast_net::BoxFuture;
-use ballast_wire::fetch::{FetchRequest, FetchResponse, FetchedTopic};
+use ballast_wire::fetch::{FetchRequest, FetchResponse, FetchedPartition, FetchedTopic};
 use ballast_wire::frame::{ApiKey, Pieces};
 use ballast_wire::shared::CurrentLeader;
 use tokio::sync::Notify;
@@ -64,19 +64,23 @@ pub(super) fn start(call: Call) -> BoxFuture<'static, Answer> {
     let reader = Reader {
         replica_id: is_replica.then_some(request.replica_id),
         read_committed: request.isolation_level == READ_COMMITTED,
-        makes_no_sense: !ISOLATION_LEVELS.contains(&request.isolation_level) || request.max_bytes < 0,
+        makes_no_sense: request.max_bytes < 0,
         max_bytes,
     };
     let patience = Patience {
         max_wait: Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0)),
         min_bytes: (request.min_bytes.max(0) as usize).min(max_bytes),
     };
+    let (level, session_id) = (request.isolation_level, request.session_id);
     let opened = session::open(&ctx, &request, is_replica);
     drop(request);
     drop((body, charge));
     Box::pin(async move {
         match opened {
             Opened::Refused(code) => refused(&ctx, correlation_id, code),
+            Opened::Plan(plan) if !ISOLATION_LEVELS.contains(&level) && !plan.wanted.is_empty() => {
+                senseless(&ctx, correlation_id, session_id, &plan.wanted)
+            }
             Opened::Plan(plan) => {
                 let pass = wait(&ctx, reader, patience, &plan.wanted).await;
                 if pass.rows.iter().any(|row| row.fetched.error_code != code::NONE) {
@@ -134,6 +138,25 @@ fn refused(ctx: &Ctx, correlation_id: i32, error_code: i16) -> Answer {
         node_endpoints: Vec::new(),
     };
     frame(ctx, correlation_id, &response)
+}
+
+/// There is no such isolation level: Apache Kafka says so at the top, and to older clients in each row as well.
+fn senseless(ctx: &Ctx, correlation_id: i32, session_id: i32, wanted: &[Wanted]) -> Answer {
+    let mut topics: Vec<FetchedTopic<'_>> = Vec::new();
+    for one in wanted.iter().filter(|_| ctx.version < IDS_FROM) {
+        if topics.last().is_none_or(|topic| *topic.name != *one.topic) {
+            topics.push(FetchedTopic { name: Cow::Borrowed(&one.topic), id: one.id, partitions: Vec::new() });
+        }
+        if let Some(topic) = topics.last_mut() {
+            topic.partitions.push(FetchedPartition::failed(one.partition.index, code::UNKNOWN_SERVER_ERROR));
+        }
+    }
+    let error_code = code::UNKNOWN_SERVER_ERROR;
+    frame(
+        ctx,
+        correlation_id,
+        &FetchResponse { throttle_time_ms: 0, error_code, session_id, topics, node_endpoints: Vec::new() },
+    )
 }
 
 fn frame(ctx: &Ctx, correlation_id: i32, response: &FetchResponse<'_>) -> Answer {

@@ -36,7 +36,7 @@ pub(super) struct Reader {
     /// The broker that copies the log; `None` for a consumer.
     pub(super) replica_id: Option<BrokerId>,
     pub(super) read_committed: bool,
-    /// Is there an isolation level that does not exist, or a limit below 0?
+    /// Is there a limit below 0?
     pub(super) makes_no_sense: bool,
     pub(super) max_bytes: usize,
 }
