@@ -36,7 +36,7 @@ impl Log {
                 return Err(failure.clone().into());
             }
         }
-        // What a leader left in the queue, when it became a follower, was never promised to anybody.
+        // What a leader left in the queue, when it became a follower, was never promised to anybody; who waits was told then.
         self.drop_queued(Vec::new());
         let (judged, refused) = self.judge_stamped(batches);
         let run = self.enqueue_stamped(judged, now_ms);

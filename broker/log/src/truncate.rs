@@ -26,7 +26,8 @@ use crate::segment::{Indexer, Segment};
 const COPY_BYTES: usize = 1 << 20;
 
 impl Log {
-    /// Cuts the log so that it ends at `offset`, or at the beginning of the batch that holds it, and drops what is queued.
+    /// Cuts the log so that it ends at `offset`, or at the beginning of the batch that holds it, and drops what is queued
+    /// (whoever waits for that was told [`AppendError::Dropped`](crate::AppendError::Dropped) when the leader resigned).
     /// Returns the end. Readers keep what they hold. If it went below the recovery point, the caller writes the recovery
     /// point checkpoint before it appends again.
     ///

@@ -180,11 +180,13 @@ impl Partition {
         Ok(())
     }
 
-    /// Stops leading; `hint` says who does.
+    /// Stops leading; `hint` says who does. Produces that wait are sent there: nobody here will commit them, and what is
+    /// not written yet may be dropped.
     pub(crate) fn resign(&self, hint: LeaderHint) {
         let mut role = self.role.lock();
         role.hint = hint;
         role.leader = None;
+        self.waiters.fail_produces(0, &AppendError::Dropped);
         drop(role);
         self.waiters.wake_fetches();
     }
@@ -367,3 +369,6 @@ impl Drop for FetchGuard {
         self.partition.waiters.leave_fetch(&self.notify);
     }
 }
+
+#[cfg(test)]
+mod tests;

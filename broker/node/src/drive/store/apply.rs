@@ -133,6 +133,7 @@ impl Store {
             dir.partitions.fetch_sub(1, Ordering::Relaxed);
         }
         partition.take_offline();
+        partition.resign(LeaderHint { leader: NO_LEADER, ..partition.hint() });
         let plain = PartitionDir::new(&partition.topic, partition.index);
         let folder = partition.log.dir();
         let doomed = folder.with_file_name(plain.with(DirState::Delete(self.random_id())).to_string());
