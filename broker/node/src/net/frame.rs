@@ -1,7 +1,8 @@
 //! Frames out of a byte stream: an i32 length, then that many bytes.
 //!
-//! A buffer starts at 4 KiB and grows with what has arrived, at most eightfold a step, never by what a length announces.
-//! Frames are cut out of it without a copy.
+//! A buffer starts at 4 KiB and grows with what has arrived, at most eightfold a step, never by what a length announces:
+//! growing copies. A connection that sends one large frame after another has shown what it sends: a frame no larger than
+//! the last ones gets its room in one step. Frames are cut out of the buffer without a copy.
 //!
 //! Holds: the buffer never holds more than `limit_bytes` + 4 bytes of one frame; what exceeds the first 4 KiB is charged.
 
@@ -23,6 +24,8 @@ const IDLE_BYTES: usize = 4 << 10;
 const BUSY_READ_BYTES: usize = 64 << 10;
 /// A buffer grows by at most this factor over what has arrived in it.
 const GROWTH: usize = 8;
+/// What earlier frames may vouch for, in bytes: all that a connection gets for a frame that it then does not send.
+const SHOWN_BYTES_MAX: usize = 4 << 20;
 
 /// One frame, without its length.
 pub(crate) struct Frame {
@@ -61,6 +64,8 @@ pub(crate) struct FrameReader {
     charge: Charge,
     partial: Option<PartialFrame>,
     read_bytes: usize,
+    /// Length in bytes of the frames that came whole lately, at most `SHOWN_BYTES_MAX`; halved by each that is smaller.
+    shown_bytes: usize,
 }
 
 impl FrameReader {
@@ -72,6 +77,7 @@ impl FrameReader {
             charge: budget.charge(),
             partial: None,
             read_bytes: IDLE_BYTES,
+            shown_bytes: 0,
         }
     }
 
@@ -122,10 +128,11 @@ impl FrameReader {
 
     fn make_room(&mut self, need: usize) -> Result<(), FrameError> {
         let have = self.buffer.len();
-        if self.buffer.capacity() - have >= self.read_bytes.min(IDLE_BYTES) {
+        let vouched = need.min(self.shown_bytes);
+        if self.buffer.capacity() - have >= self.read_bytes.min(IDLE_BYTES) && self.buffer.capacity() >= vouched {
             return Ok(());
         }
-        let ahead = need.saturating_sub(have).min(have * GROWTH);
+        let ahead = need.saturating_sub(have).min((have * GROWTH).max(vouched.saturating_sub(have)));
         let more = self.read_bytes.max(ahead);
         if have + more > IDLE_BYTES && !self.charge.grow_to(have + more) {
             return Err(FrameError::Evicted);
@@ -148,6 +155,7 @@ impl FrameReader {
 
     fn cut(&mut self, need: usize) -> Frame {
         self.partial = None;
+        self.shown_bytes = need.min(SHOWN_BYTES_MAX).max(self.shown_bytes / 2);
         self.buffer.advance(LENGTH_BYTES);
         let bytes = self.buffer.split_to(need - LENGTH_BYTES).freeze();
         let mut charge = std::mem::replace(&mut self.charge, self.budget.charge());
@@ -231,6 +239,36 @@ mod tests {
         let waiting = tokio::time::timeout(std::time::Duration::from_millis(20), next(&mut frames, &mut server)).await;
         assert!(waiting.is_err(), "the frame is not whole");
         assert!(budget.used_bytes() <= 128 << 10, "{} bytes are charged for 1,004 received", budget.used_bytes());
+    }
+
+    #[tokio::test]
+    async fn earlier_frames_vouch_for_no_more_than_they_were() {
+        let (mut client, mut server) = tokio::io::duplex(1 << 20);
+        let budget = Budget::new(64 << 20);
+        let mut frames = FrameReader::new(100 << 20, &budget);
+        let frame = [&300_000_i32.to_be_bytes()[..], &vec![7; 300_000]].concat();
+        client.write_all(&frame).await.unwrap();
+        assert_eq!(next(&mut frames, &mut server).await.unwrap().unwrap().len(), 300_000);
+        client.write_all(&(100_i32 << 20).to_be_bytes()).await.unwrap();
+        client.write_all(&[7; 1000]).await.unwrap();
+        let waiting = tokio::time::timeout(std::time::Duration::from_millis(20), next(&mut frames, &mut server)).await;
+        assert!(waiting.is_err(), "the frame is not whole");
+        assert!(budget.used_bytes() <= 400_000, "{} bytes are charged after 300,004", budget.used_bytes());
+    }
+
+    #[tokio::test]
+    async fn a_frame_like_the_last_one_gets_its_room_in_one_step() {
+        let (mut client, mut server) = tokio::io::duplex(1 << 20);
+        let mut frames = FrameReader::new(100 << 20, &Budget::new(64 << 20));
+        let frame = [&900_000_i32.to_be_bytes()[..], &vec![7; 900_000]].concat();
+        for _ in 0..2 {
+            client.write_all(&frame).await.unwrap();
+            assert_eq!(next(&mut frames, &mut server).await.unwrap().unwrap().len(), 900_000);
+        }
+        client.write_all(&frame[..200_000]).await.unwrap();
+        let waiting = tokio::time::timeout(std::time::Duration::from_millis(20), next(&mut frames, &mut server)).await;
+        assert!(waiting.is_err(), "the frame is not whole");
+        assert!(frames.buffer.capacity() >= 900_004, "{} bytes", frames.buffer.capacity());
     }
 
     #[tokio::test]
