@@ -1,8 +1,8 @@
 //! Levels of loggers, changed while the broker runs (Kafka's BROKER_LOGGER resource).
 //!
-//! A logger is a module of the code, written as in Rust (`ballast_broker::quorum`); `root` stands for all. The level in
-//! force for a module is that of the longest logger that it lies in and that has one. Nothing of it is kept across a
-//! restart, as in Kafka.
+//! A logger is a module of the code, written with dots (`ballast_broker.quorum`), because Kafka's tools take no colons;
+//! `root` stands for all. The level in force for a module is that of the longest logger that it lies in and that has one.
+//! Nothing of it is kept across a restart, as in Kafka.
 //!
 //! Holds: what [`Loggers`] says is what the filter was last given; a change that the filter refuses changes nothing.
 
@@ -19,14 +19,14 @@ const ROOT: &str = "root";
 /// Loggers whose levels can be set. What lies deeper has the level of the one that it lies in.
 const NAMES: &[&str] = &[
     "ballast_broker",
-    "ballast_broker::api",
-    "ballast_broker::broker",
-    "ballast_broker::drive",
-    "ballast_broker::embed",
-    "ballast_broker::http",
-    "ballast_broker::loggers",
-    "ballast_broker::net",
-    "ballast_broker::quorum",
+    "ballast_broker.api",
+    "ballast_broker.broker",
+    "ballast_broker.drive",
+    "ballast_broker.embed",
+    "ballast_broker.http",
+    "ballast_broker.loggers",
+    "ballast_broker.net",
+    "ballast_broker.quorum",
     "ballast_cli",
     "ballast_log",
     "ballast_net",
@@ -222,7 +222,7 @@ impl Levels {
                 },
                 Some((name, word)) => match Level::from_directive(word) {
                     Some(level) if is_module(name) => {
-                        levels.set.insert(name.to_owned(), level);
+                        levels.set.insert(name.replace("::", "."), level);
                     }
                     _ => levels.others.push(directive.to_owned()),
                 },
@@ -232,14 +232,13 @@ impl Levels {
     }
 
     fn directives(&self) -> String {
-        let set = self.set.iter().map(|(name, level)| format!("{name}={}", level.directive()));
+        let set = self.set.iter().map(|(name, level)| format!("{}={}", name.replace('.', "::"), level.directive()));
         let all = std::iter::once(self.root.directive().to_owned()).chain(set).chain(self.others.iter().cloned());
         all.collect::<Vec<_>>().join(",")
     }
 
     fn in_force(&self, name: &str) -> Level {
-        let holds =
-            |outer: &str| name.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"));
+        let holds = |outer: &str| name.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
         let own = self.set.iter().filter(|(outer, _)| holds(outer)).max_by_key(|(outer, _)| outer.len());
         own.map_or(self.root, |(_, level)| *level)
     }

@@ -11,7 +11,7 @@ const INVALID_REQUEST: i16 = 42;
 
 /// A logger that both have.
 fn some_logger(broker: &Broker) -> &'static str {
-    if broker.is_ballast() { "ballast_broker::http" } else { "org.apache.kafka.server.logger.LoggingController" }
+    if broker.is_ballast() { "ballast_broker.http" } else { "org.apache.kafka.server.logger.LoggingController" }
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn a_level_decides_what_is_in_the_log() {
     let close_one = || drop(broker.connect());
     close_one();
     assert!(!log().contains("connection closed"), "{}", log());
-    let (net, level) = ("ballast_broker::net", Some("DEBUG"));
+    let (net, level) = ("ballast_broker.net", Some("DEBUG"));
     assert_eq!(change(&mut connection, BROKER_LOGGER, &me, &[(net, SET, level)]), (0, None));
     close_one();
     ballast_tests::raw::rows::eventually("it is told", || log().contains("connection closed").then_some(()));

@@ -50,7 +50,8 @@ impl Statics {
     pub fn merge(
         pairs: impl IntoIterator<Item = (String, String)>,
     ) -> Result<(Statics, Vec<Notice>), Vec<SettingError>> {
-        let merged: BTreeMap<String, String> = pairs.into_iter().collect();
+        let mut merged: BTreeMap<String, String> = pairs.into_iter().collect();
+        name_the_node_twice(&mut merged);
         let (mut notices, mut errors) = (Vec::new(), Vec::new());
         for (name, text) in &merged {
             match broker_setting(name) {
@@ -78,6 +79,15 @@ impl Statics {
     }
 }
 
+/// As in Kafka, `node.id` and its older name `broker.id` each stand for the other where only one is given.
+fn name_the_node_twice(merged: &mut BTreeMap<String, String>) {
+    for (one, other) in [("node.id", "broker.id"), ("broker.id", "node.id")] {
+        if let Some(id) = merged.get(one).cloned() {
+            merged.entry(other.to_owned()).or_insert(id);
+        }
+    }
+}
+
 /// A topic's setting in a broker's file means the broker setting that gives its default.
 fn meant(name: &str) -> Option<&'static str> {
     let for_brokers = topic_setting(name).and_then(|setting| setting.synonyms.first()).map(|synonym| synonym.name);
@@ -98,6 +108,14 @@ mod tests {
             Statics::merge(pairs(&[("num.partitions", "1"), ("num.partitions", "3")])).expect("valid");
         assert_eq!(statics.get("num.partitions"), Some("3"));
         assert_eq!(notices, []);
+    }
+
+    #[test]
+    fn a_node_has_its_id_under_both_names() {
+        for (given, both) in [("node.id", "7"), ("broker.id", "8")] {
+            let (statics, _) = Statics::merge(pairs(&[(given, both)])).expect("valid");
+            assert_eq!((statics.get("node.id"), statics.get("broker.id")), (Some(both), Some(both)));
+        }
     }
 
     #[test]

@@ -231,7 +231,9 @@ pub(super) fn in_force(setting: &Setting, overrides: Option<&Configs>, layers: &
         let (source, value) = layers.found(broker)?;
         Some((source, scaled(value, synonym.factor)))
     });
-    inherited.or_else(|| Some((Source::Default, setting.default_value()?)))
+    // One without a default of its own (a group's assignor) has that of the broker's setting.
+    let of_broker = || setting.synonyms.iter().find_map(|synonym| broker_setting(synonym.name)?.default_value());
+    inherited.or_else(|| Some((Source::Default, setting.default_value().or_else(of_broker)?)))
 }
 
 /// One number of a topic's settings, without resolving the others.

@@ -48,13 +48,13 @@ fn a_logger_without_a_level_has_that_of_the_one_it_lies_in() {
     let (filter, loggers) = loggers("info,openraft=off");
     assert_eq!((level(&loggers, "root"), level(&loggers, "openraft")), ("INFO", "FATAL"));
     assert_eq!(change(&loggers, "ballast_broker", Set, Some("DEBUG")), Ok(()));
-    assert_eq!(change(&loggers, "ballast_broker::net", Set, Some("WARN")), Ok(()));
+    assert_eq!(change(&loggers, "ballast_broker.net", Set, Some("WARN")), Ok(()));
     assert_eq!(filter.last(), "info,ballast_broker=debug,ballast_broker::net=warn,openraft=off");
-    assert_eq!((level(&loggers, "ballast_broker::net"), level(&loggers, "ballast_broker::api")), ("WARN", "DEBUG"));
+    assert_eq!((level(&loggers, "ballast_broker.net"), level(&loggers, "ballast_broker.api")), ("WARN", "DEBUG"));
     assert_eq!(level(&loggers, "ballast_log"), "INFO", "it lies in root only");
-    assert_eq!(change(&loggers, "ballast_broker::net", Delete, None), Ok(()));
+    assert_eq!(change(&loggers, "ballast_broker.net", Delete, None), Ok(()));
     assert_eq!(change(&loggers, "openraft", Delete, None), Ok(()));
-    assert_eq!((level(&loggers, "ballast_broker::net"), level(&loggers, "openraft")), ("DEBUG", "INFO"));
+    assert_eq!((level(&loggers, "ballast_broker.net"), level(&loggers, "openraft")), ("DEBUG", "INFO"));
     assert_eq!(change(&loggers, "root", Set, Some("ERROR")), Ok(()));
     assert_eq!(filter.last(), "error,ballast_broker=debug");
 }
@@ -98,6 +98,6 @@ fn every_room_that_logs_is_a_logger() {
         let own = std::fs::read_to_string(&path).unwrap_or_default();
         let logs = path.is_dir() || own.contains("tracing::");
         let is_root = matches!(name.as_str(), "lib" | "config");
-        assert!(!logs || is_root || NAMES.contains(&format!("ballast_broker::{name}").as_str()), "{name}");
+        assert!(!logs || is_root || NAMES.contains(&format!("ballast_broker.{name}").as_str()), "{name}");
     }
 }
