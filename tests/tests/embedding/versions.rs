@@ -5,6 +5,7 @@ use ballast_tests::raw::{Connection, Reply, batch, text};
 use kafka_protocol::messages::create_topics_request::{CreatableReplicaAssignment, CreatableTopic};
 use kafka_protocol::messages::{ApiVersionsRequest, CreateTopicsRequest};
 use rdkafka::config::ClientConfig;
+use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer as _};
 
 fn advertised(connection: &mut Connection) -> Vec<(Api, i16)> {
@@ -49,6 +50,24 @@ fn a_client_without_the_api_that_it_needs_says_so() {
         producer.client().fatal_error()
     });
     assert!(cause.1.contains("Idempotent producer not supported"), "{cause:?}");
+}
+
+#[test]
+fn a_group_consumer_without_group_apis_says_so_and_reads_nothing() {
+    let builder = Broker::builder().topic("t", 1).max_version(Api::JOIN_GROUP, -1);
+    let broker = builder.start_blocking().unwrap();
+    Connection::open(broker.bootstrap()).append("t", 0, batch(&["a"]));
+    let mut config = ClientConfig::new();
+    config.set("bootstrap.servers", broker.bootstrap()).set("group.id", "g").set("auto.offset.reset", "earliest");
+    let consumer: BaseConsumer = config.create().unwrap();
+    consumer.subscribe(&["t"]).unwrap();
+    let cause = ballast_tests::raw::rows::eventually("the consumer gives a cause", || {
+        match consumer.poll(std::time::Duration::from_millis(10))? {
+            Err(error) => Some(error.to_string()),
+            Ok(_) => panic!("it consumes in a group that it cannot join"),
+        }
+    });
+    assert!(cause.contains("feature not supported"), "{cause}");
 }
 
 #[test]

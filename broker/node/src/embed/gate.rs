@@ -17,13 +17,15 @@ struct State {
     is_closed: bool,
     /// Workers that stand at the gate.
     held: usize,
+    /// Is the broker ending? Nobody is held any more.
+    is_over: bool,
 }
 
 impl Gate {
     /// Holds all `workers` of `runtime`, and returns once they stand.
     pub(super) fn close(self: &Arc<Gate>, runtime: &Handle, workers: usize) {
         let mut state = self.state.lock();
-        if state.is_closed {
+        if state.is_closed || state.is_over {
             return;
         }
         state.is_closed = true;
@@ -32,9 +34,15 @@ impl Gate {
             let gate = Arc::clone(self);
             runtime.spawn(async move { gate.stand() });
         }
-        while state.is_closed && state.held < workers {
+        while state.is_closed && !state.is_over && state.held < workers {
             self.changed.wait(&mut state);
         }
+    }
+
+    /// Lets them go for good: the runtime is ending, and may drop the tasks that would hold it.
+    pub(super) fn finish(&self) {
+        self.state.lock().is_over = true;
+        self.changed.notify_all();
     }
 
     /// Lets them go.
@@ -47,7 +55,7 @@ impl Gate {
         let mut state = self.state.lock();
         state.held += 1;
         self.changed.notify_all();
-        while state.is_closed {
+        while state.is_closed && !state.is_over {
             self.changed.wait(&mut state);
         }
         state.held -= 1;
@@ -76,5 +84,18 @@ mod tests {
             runtime.block_on(task).unwrap();
             assert!(ran.load(Ordering::SeqCst));
         }
+    }
+
+    #[test]
+    fn a_gate_that_is_finished_holds_nobody_and_makes_nobody_wait() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+        let gate = Arc::new(Gate::default());
+        gate.close(runtime.handle(), 2);
+        gate.finish();
+        let handle = runtime.handle().clone();
+        // Returns only when both workers have left the gate.
+        drop(runtime);
+        gate.close(&handle, 2);
+        assert_eq!(gate.state.lock().held, 0);
     }
 }

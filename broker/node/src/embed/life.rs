@@ -73,6 +73,7 @@ struct Ropes {
     end: oneshot::Receiver<End>,
     over: oneshot::Sender<()>,
     failure: Arc<Mutex<Option<String>>>,
+    gate: Arc<Gate>,
 }
 
 impl Life {
@@ -82,7 +83,8 @@ impl Life {
         let (end, ended) = oneshot::channel();
         let (over, is_over) = oneshot::channel();
         let failure = Arc::new(Mutex::new(None));
-        let ropes = Ropes { up, end: ended, over, failure: Arc::clone(&failure) };
+        let gate = Arc::<Gate>::default();
+        let ropes = Ropes { up, end: ended, over, failure: Arc::clone(&failure), gate: Arc::clone(&gate) };
         let (workers, of_thread) = (plan.workers, Arc::clone(&harness));
         let thread = std::thread::Builder::new().name("ballast-embed".to_owned());
         #[expect(clippy::disallowed_methods, reason = "an embedded broker lives on a thread of its own")]
@@ -92,7 +94,7 @@ impl Life {
             end: Some(end),
             over: Some(is_over),
             harness,
-            gate: Arc::default(),
+            gate,
             runtime: None,
             workers,
             failure,
@@ -157,7 +159,7 @@ impl Drop for Life {
 
 /// The thread.
 fn run(plan: &Plan, harness: &Arc<Harness>, ropes: Ropes) {
-    let Ropes { up, end, over, failure } = ropes;
+    let Ropes { up, end, over, failure, gate } = ropes;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(plan.workers)
         .thread_name("ballast-worker")
@@ -173,6 +175,7 @@ fn run(plan: &Plan, harness: &Arc<Harness>, ropes: Ropes) {
     };
     let real = plan.disk.clone().unwrap_or_else(|| own_disk(plan.durable));
     live(&runtime, plan, harness, Arc::clone(&real), up, end, &failure);
+    gate.finish();
     // Tasks are dropped here, and with them every file but those that the disk's jobs still hold.
     drop(runtime);
     harness.await_jobs();
