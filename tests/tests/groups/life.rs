@@ -152,3 +152,23 @@ fn a_commit_that_could_not_be_written_is_refused_and_not_seen() {
     assert_eq!(committed(&bootstrap, "g").0, 3);
     broker.stop();
 }
+
+#[test]
+fn a_topic_deleted_while_nothing_can_be_written_is_forgotten_later() {
+    let disk = SimDisk::new(7);
+    let broker = Embedded::start_on(disk.shared(), &["listeners=PLAINTEXT://127.0.0.1:0"], Arc::new(AllowAll));
+    let bootstrap = format!("127.0.0.1:{}", broker.broker().listeners()[0].port);
+    let mut connection = Connection::open(&bootstrap);
+    connection.create_topic("t", 1, &[]);
+    connection.coordinator("g");
+    assert_eq!(connection.commit(COMMIT, &commit("g", "", -1, "t", &[(0, 1, None)])), [0]);
+    disk.fail(Call::Write, "__consumer_offsets", Trouble::Full, Repeat::Always);
+    let delete = DeleteTopicsRequest::default().with_topic_names(vec![name("t")]).with_timeout_ms(9_000);
+    assert_eq!(connection.call(5, &delete).responses[0].error_code, 0);
+    disk.heal();
+    connection.create_topic("t", 1, &[]);
+    eventually("the commits of the old topic are gone", || {
+        (connection.committed("g", "t", &[0])[0].committed_offset == -1).then_some(())
+    });
+    broker.stop();
+}

@@ -17,6 +17,7 @@
 mod append;
 mod load;
 mod shard;
+mod state;
 mod topic;
 
 use std::collections::BTreeMap;
@@ -30,7 +31,8 @@ use ballast_wire::{LeaderEpoch, PartitionIndex, Uuid};
 use parking_lot::RwLock;
 use tokio::task::AbortHandle;
 
-pub(crate) use self::shard::{Coordinator, Unavailable};
+pub(crate) use self::shard::Coordinator;
+pub(crate) use self::state::Unavailable;
 pub(crate) use self::topic::{OFFSETS_TOPIC, OffsetsTopic, partition_of};
 use super::partition::Partition;
 use super::settings::LiveSettings;

@@ -10,9 +10,8 @@
 //!   2. Every request that has not been answered has its sender in `waiting`; ending the shard refuses all of them.
 //!   3. `in_flight` is what is queued and not known to be committed, oldest first. Only its front is awaited.
 //!
-//! Read next: `ballast_core::group` (what a shard decides).
+//! Read next: `state` (what it is at a moment), `ballast_core::group` (what a shard decides).
 
-use std::collections::{BTreeMap, VecDeque};
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -20,8 +19,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
-use ballast_core::group::{Effect, Event, GroupConfig, Input, Loading, Request, RequestId, Response, Shard, Ticket};
-use ballast_core::machine::{Machine as _, Tick};
+use ballast_core::group::{Effect, Event, GroupConfig, Input, Loading, Request, Shard, Ticket};
+use ballast_core::machine::Machine as _;
 use ballast_log::AppendError;
 use ballast_wire::Offset;
 use ballast_wire::batch::Compression;
@@ -29,50 +28,15 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, sleep, sleep_until};
 
+use super::state::{Active, Answer, InFlight, State, Unavailable, unavailable};
 use super::{Surroundings, append, load};
-use crate::drive::partition::{Partition, ProduceError, Refused};
-use crate::drive::waiters::ProduceWait;
+use crate::drive::partition::Partition;
 
-/// Pause before a partition that failed is loaded again: what failed a moment ago fails again at once.
+/// Pause before a partition that failed is loaded again: what failed a moment ago fails again at once. It doubles with each
+/// failure, up to the longest; a shard that has served for as long as that begins with the shortest.
 const RELOAD_PAUSE: Duration = Duration::from_millis(100);
+const RELOAD_PAUSE_MAX: Duration = Duration::from_secs(5);
 const NOTHING_QUEUED: Offset = -1;
-
-/// Why nobody answers for a group.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unavailable {
-    /// This broker does not coordinate it, or its partition failed: the client looks for who does.
-    NotCoordinator,
-    /// This broker is about to.
-    Loading,
-    /// It does, but too few replicas are in sync to take anything in.
-    NotAvailable,
-}
-
-/// What a request becomes.
-type Answer = Result<Response, Unavailable>;
-
-/// An append that is not known to be committed.
-struct InFlight {
-    ticket: Ticket,
-    wait: ProduceWait,
-}
-
-/// A shard at work.
-struct Active {
-    shard: Shard,
-    waiting: BTreeMap<RequestId, oneshot::Sender<Answer>>,
-    next_id: RequestId,
-    in_flight: VecDeque<InFlight>,
-    /// The deadline that the task sleeps for.
-    armed: Option<Tick>,
-}
-
-enum State {
-    /// Being loaded; what happens meanwhile is told to the shard then.
-    Loading(Vec<Event>),
-    Active(Box<Active>),
-    Ended(Unavailable),
-}
 
 /// One partition's coordinator.
 pub(crate) struct Coordinator {
@@ -180,7 +144,9 @@ impl Coordinator {
     pub(super) async fn run(self: Arc<Self>) {
         // Begun already, if the log was empty.
         self.serve().await;
+        let mut pause = RELOAD_PAUSE;
         loop {
+            let began = Instant::now();
             let buffer_bytes = self.around.settings.now().groups.offsets_load_buffer_bytes;
             let config = self.config.lock().clone();
             let (topic, partition) = (&self.partition.topic, self.partition.index);
@@ -191,7 +157,9 @@ impl Coordinator {
                 }
                 Err(error) => tracing::error!(%topic, partition, %error, "groups cannot be loaded; trying again"),
             }
-            sleep(RELOAD_PAUSE).await;
+            pause = if began.elapsed() > RELOAD_PAUSE_MAX { RELOAD_PAUSE } else { pause };
+            sleep(pause).await;
+            pause = (pause * 2).min(RELOAD_PAUSE_MAX);
         }
     }
 
@@ -204,9 +172,7 @@ impl Coordinator {
                 // Aborted a moment ago.
                 State::Active(_) | State::Ended(_) => return,
             };
-            let (waiting, in_flight) = (BTreeMap::new(), VecDeque::new());
-            let active = Active { shard, waiting, next_id: 0, in_flight, armed: None };
-            *state = State::Active(Box::new(active));
+            *state = State::Active(Box::new(Active::new(shard)));
             for event in events {
                 self.step(&mut state, event);
             }
@@ -310,6 +276,9 @@ impl Coordinator {
     /// Steps the shard and carries out what it asks for.
     fn step(&self, state: &mut State, event: Event) {
         let State::Active(active) = state else { return };
+        if matches!(event, Event::TopicDeleted { .. }) {
+            active.deletions.push(event.clone());
+        }
         let (now, wall_ms) = (self.around.ticks.now(), self.around.clock.now_ms());
         let mut effects = Vec::new();
         active.shard.step(now, Input { wall_ms, event }, &mut effects);
@@ -332,44 +301,22 @@ impl Coordinator {
                 }
             }
         }
+        active.settle_deletions();
     }
 
     /// An append failed: what was applied and not written must not be seen. The shard goes, and is loaded again.
     fn failed(&self, state: &mut State, why: Unavailable, cause: &str) {
         let (topic, partition) = (&self.partition.topic, self.partition.index);
         tracing::warn!(%topic, partition, cause, "a coordinator could not write and loads again");
-        std::mem::replace(state, State::Loading(Vec::new())).refuse(why);
+        let again = match state {
+            State::Active(active) => std::mem::take(&mut active.deletions),
+            State::Loading(_) | State::Ended(_) => Vec::new(),
+        };
+        std::mem::replace(state, State::Loading(again)).refuse(why);
     }
 
     fn codec(&self) -> Compression {
         let id = self.around.settings.now().groups.offsets_topic_compression_codec;
         u8::try_from(id).ok().and_then(Compression::from_id).unwrap_or(Compression::None)
-    }
-}
-
-impl State {
-    fn why_not(&self) -> Unavailable {
-        match self {
-            State::Loading(_) => Unavailable::Loading,
-            State::Ended(why) => *why,
-            State::Active(_) => unreachable!("an active coordinator answers"),
-        }
-    }
-
-    fn refuse(self, why: Unavailable) {
-        if let State::Active(active) = self {
-            for waiting in active.waiting.into_values() {
-                // Its connection may have gone.
-                let _ = waiting.send(Err(why));
-            }
-        }
-    }
-}
-
-/// What clients are told when an append is refused at once.
-fn unavailable(error: &ProduceError) -> Unavailable {
-    match error {
-        ProduceError::Refused(Refused::NotEnoughReplicas) => Unavailable::NotAvailable,
-        ProduceError::Refused(_) | ProduceError::Append(_) => Unavailable::NotCoordinator,
     }
 }
