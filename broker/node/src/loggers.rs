@@ -18,6 +18,8 @@ const ROOT: &str = "root";
 
 /// Loggers whose levels can be set. What lies deeper has the level of the one that it lies in.
 const NAMES: &[&str] = &[
+    // The program. `ballast` alone would be the beginning of every crate's name, and filters go by that.
+    "ballast.serve",
     "ballast_broker",
     "ballast_broker.api",
     "ballast_broker.broker",
@@ -27,7 +29,6 @@ const NAMES: &[&str] = &[
     "ballast_broker.loggers",
     "ballast_broker.net",
     "ballast_broker.quorum",
-    "ballast_cli",
     "ballast_log",
     "ballast_net",
     "openraft",
