@@ -30,10 +30,22 @@ pub struct Serve {
 /// If it has not been built: `cargo test --workspace` builds it, a single package's tests do not.
 #[must_use]
 pub fn ballast() -> PathBuf {
-    let test = std::env::current_exe().expect("a test knows where it is");
-    let program = test.ancestors().nth(2).expect("a test lies in <target>/<profile>/deps").join("ballast");
+    let program = build_folders().1.join("ballast");
     assert!(program.is_file(), "{} is not there: run `cargo build -p ballast-cli` first", program.display());
     program
+}
+
+/// The folder that cargo builds into, and the profile's folder in it: where this program lies.
+///
+/// # Panics
+/// If it lies elsewhere.
+#[must_use]
+pub fn build_folders() -> (PathBuf, PathBuf) {
+    let program = std::env::current_exe().expect("a program knows where it is");
+    // `target/release/ballast-bench-suite`, or a test in `target/debug/deps`.
+    let profile = program.ancestors().skip(1).find(|folder| !folder.ends_with("deps"));
+    let folders = profile.and_then(|profile| Some((profile.parent()?.to_owned(), profile.to_owned())));
+    folders.expect("this program lies in cargo's build folder")
 }
 
 impl Serve {

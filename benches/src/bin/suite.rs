@@ -302,7 +302,7 @@ fn ours(suite: &Suite) -> Result<Software, Failure> {
 }
 
 fn kafka() -> Result<Option<Software>, Failure> {
-    Ok(Kafka::find()?.map(Software::Kafka))
+    Ok(Kafka::find().map_err(Failure::new)?.map(Software::Kafka))
 }
 
 fn must_have(software: Option<Software>) -> Result<Software, Failure> {

@@ -3,7 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{Site, build_folders, run};
+use ballast_tests::foreign::kafka::Site;
+use ballast_tests::process::build_folders;
+
+use super::run;
 use crate::Failure;
 
 /// The program `ballast`.
@@ -25,7 +28,7 @@ impl Ballast {
         if let Some(program) = given {
             return Ok(Ballast { program: program.to_owned(), settings });
         }
-        let (target, _) = build_folders()?;
+        let (target, _) = build_folders();
         let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../Cargo.toml");
         let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command.args(["build", "--release", "-p", "ballast-cli", "--manifest-path"]).arg(manifest);

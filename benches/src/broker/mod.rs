@@ -2,22 +2,20 @@
 //!
 //! Holds: a node keeps its folder and its address over restarts, and its process never outlives it.
 //!
-//! Read next: `ballast` and `kafka` (how each is started).
+//! Read next: `ballast` (how ours is started), `ballast_tests::foreign::kafka` (how the peer is, here and in the tests).
 
 mod ballast;
-mod kafka;
 
 use std::fs::{self, File};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU16, Ordering};
 
+use ballast_tests::foreign::kafka::Site;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 pub use ballast::Ballast;
-pub use kafka::Kafka;
+pub use ballast_tests::foreign::kafka::Kafka;
 
 use crate::client::Client;
 use crate::clock::{SECOND_NS, now_ns, rest, seconds_between};
@@ -28,6 +26,9 @@ use crate::{Doing as _, Failure};
 const START_SECONDS_MAX: u64 = 180;
 /// How long it may take to stop, in seconds.
 const STOP_SECONDS_MAX: u64 = 180;
+
+/// As Kafka's own start script gives it.
+const KAFKA_HEAP: [&str; 2] = ["-Xms1g", "-Xmx1g"];
 
 /// What a node runs.
 #[derive(Debug, Clone)]
@@ -49,25 +50,6 @@ impl Software {
     }
 }
 
-/// Where a node lives.
-#[derive(Debug)]
-pub(crate) struct Site {
-    /// Its folder; data go into `data` below it.
-    pub(crate) folder: PathBuf,
-    /// Where clients connect, on 127.0.0.1.
-    pub(crate) port: u16,
-    /// For Kafka's controller, on 127.0.0.1.
-    pub(crate) controller_port: u16,
-    /// Broker settings, with Kafka's names.
-    pub(crate) settings: Vec<(String, String)>,
-}
-
-impl Site {
-    pub(crate) fn data(&self) -> PathBuf {
-        self.folder.join("data")
-    }
-}
-
 /// A broker: its folder, and its process while it runs.
 #[derive(Debug)]
 pub struct Node {
@@ -86,11 +68,9 @@ impl Node {
     pub fn new(software: &Software, root: &Path, settings: &[(&str, &str)]) -> Result<Node, Failure> {
         fs::create_dir_all(root).doing(root.display())?;
         let folder = tempfile::tempdir_in(root).doing(root.display())?;
-        let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-        let site =
-            Site { folder: folder.path().to_owned(), port: free_port()?, controller_port: free_port()?, settings };
+        let site = Site::new(folder.path(), settings).map_err(Failure::new)?;
         if let Software::Kafka(kafka) = software {
-            kafka.format(&site)?;
+            kafka.format(&site).map_err(Failure::new)?;
         }
         Ok(Node { software: software.clone(), site, child: None, _folder: folder })
     }
@@ -140,7 +120,7 @@ impl Node {
     pub fn spawn(&mut self) -> Result<(), Failure> {
         let mut command = match &self.software {
             Software::Ballast(ballast) => ballast.serve(&self.site),
-            Software::Kafka(kafka) => kafka.serve(&self.site),
+            Software::Kafka(kafka) => kafka.serve(&self.site, &KAFKA_HEAP),
         };
         let log = File::create(self.log_path()).doing("cannot write the broker's log")?;
         let errors = log.try_clone().doing("cannot write the broker's log")?;
@@ -210,26 +190,6 @@ fn pid_of(child: &Child) -> Pid {
     Pid::from_child(child)
 }
 
-/// Ports for brokers: below those that the system gives to outgoing connections, or somebody's connection could take it
-/// before the broker does, a client's own attempt to connect among them.
-const PORTS: std::ops::Range<u16> = 20_000..32_000;
-
-/// A port that nobody listens on now, and that no node of this process was given before.
-fn free_port() -> Result<u16, Failure> {
-    static GIVEN: AtomicU16 = AtomicU16::new(0);
-    let count = PORTS.len() as u32;
-    // Suites that run side by side begin apart.
-    let first = std::process::id().wrapping_mul(97) % count;
-    for _ in 0..count {
-        let next = (first + u32::from(GIVEN.fetch_add(1, Ordering::Relaxed))) % count;
-        let port = PORTS.start + next as u16;
-        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
-            return Ok(port);
-        }
-    }
-    Err(Failure::new("no port is free"))
-}
-
 /// Runs a command to its end.
 pub(crate) fn run(command: &mut Command) -> Result<(), Failure> {
     let output = command.output().doing(format_args!("cannot run {command:?}"))?;
@@ -238,13 +198,4 @@ pub(crate) fn run(command: &mut Command) -> Result<(), Failure> {
     }
     let text = [output.stdout, output.stderr].concat();
     Err(Failure::new(format!("{command:?}: {}\n{}", output.status, String::from_utf8_lossy(&text))))
-}
-
-/// The folder that cargo builds into, and the profile's folder in it: where this program lies.
-pub(crate) fn build_folders() -> Result<(PathBuf, PathBuf), Failure> {
-    let program = std::env::current_exe().doing("a program knows where it is")?;
-    // `target/release/ballast-bench-suite`, or a test in `target/debug/deps`.
-    let profile = program.ancestors().skip(1).find(|folder| !folder.ends_with("deps"));
-    let folders = profile.and_then(|profile| Some((profile.parent()?.to_owned(), profile.to_owned())));
-    folders.ok_or_else(|| Failure::new("this program does not lie in cargo's build folder"))
 }

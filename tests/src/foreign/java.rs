@@ -1,19 +1,15 @@
-//! Apache Kafka's own clients and tools, from Maven's artifacts (tests/interop/java/pom.xml).
-//!
-//! The jars are resolved once into the build folder; later runs find them there.
+//! Apache Kafka's own clients and tools.
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use super::{both, build_folder, find, run, skip};
+use super::jars::Jars;
+use super::{run, skip};
 
-/// Where the jars are, and the java that runs them.
-pub struct Java {
-    java: PathBuf,
-    jars: PathBuf,
-}
+/// Java with Kafka's jars.
+pub struct Java(Jars);
 
 impl Java {
     /// Java with Kafka's jars, or a skip in the name of `test`.
@@ -35,8 +31,7 @@ impl Java {
     /// As [`Java::new`].
     #[must_use]
     pub fn found() -> Option<Java> {
-        let (java, maven) = (find("java")?, find("mvn")?);
-        Some(Java { java, jars: resolve(&maven, "pom.xml", "interop-java") })
+        Jars::find().unwrap_or_else(|error| panic!("{error}")).map(Java)
     }
 
     /// Java with the jars of `tests/interop/java/NAME.xml`, if it and Maven are on the search path.
@@ -45,14 +40,13 @@ impl Java {
     /// As [`Java::new`].
     #[must_use]
     pub fn with_pom(name: &str) -> Option<Java> {
-        let (java, maven) = (find("java")?, find("mvn")?);
-        Some(Java { java, jars: resolve(&maven, &format!("{name}.xml"), &format!("interop-java-{name}")) })
+        Jars::with_pom(name).unwrap_or_else(|error| panic!("{error}")).map(Java)
     }
 
     /// The folder of the jars.
     #[must_use]
     pub fn jars(&self) -> &Path {
-        &self.jars
+        self.0.folder()
     }
 
     /// A program of our own, compiled into `classes`.
@@ -60,7 +54,7 @@ impl Java {
     pub fn program(&self, classes: &Path, class: &str, arguments: &[&str]) -> Command {
         let mut path = classes.as_os_str().to_owned();
         path.push(":");
-        path.push(self.jars.join("*"));
+        path.push(self.jars().join("*"));
         self.start(&path, class, arguments)
     }
 
@@ -73,15 +67,14 @@ impl Java {
     /// Any main class of the jars.
     #[must_use]
     pub fn class(&self, class: &str, arguments: &[&str]) -> Command {
-        self.start(self.jars.join("*").as_os_str(), class, arguments)
+        self.start(self.jars().join("*").as_os_str(), class, arguments)
     }
 
     fn start(&self, path: &OsStr, class: &str, arguments: &[&str]) -> Command {
-        let mut command = Command::new(&self.java);
         // A short-lived tool starts fastest with the first compiler and the simplest collector.
-        command.args(["-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto"]);
-        command.arg("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn");
-        command.arg("-cp").arg(path).arg(class).args(arguments);
+        let flags = ["-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto"];
+        let mut command = self.0.java_with(&flags, path);
+        command.arg(class).args(arguments);
         command
     }
 
@@ -104,25 +97,4 @@ impl Java {
         command.stdin(Stdio::from(input));
         command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"))
     }
-}
-
-/// Copies the jars to a folder beside the build's output, once.
-fn resolve(maven: &Path, pom: &str, folder: &str) -> PathBuf {
-    let pom = Path::new(env!("CARGO_MANIFEST_DIR")).join("interop/java").join(pom);
-    let folder = build_folder().join(folder);
-    let (jars, done) = (folder.join("jars"), folder.join("done"));
-    fs::create_dir_all(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-    // Tests run at the same time, in threads and in processes: one of them resolves.
-    let lock = File::create(folder.join("lock")).expect("the folder can be written");
-    lock.lock().expect("a file can be locked");
-    let wanted = fs::read(&pom).unwrap_or_else(|error| panic!("{}: {error}", pom.display()));
-    if fs::read(&done).ok().as_ref() != Some(&wanted) {
-        let mut command = Command::new(maven);
-        command.args(["-q", "-B", "-f"]).arg(&pom).arg("dependency:copy-dependencies");
-        command.arg(format!("-DoutputDirectory={}", jars.display()));
-        let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-        assert!(output.status.success(), "{command:?}: {}\n{}", output.status, both(&output));
-        fs::write(&done, wanted).expect("the folder can be written");
-    }
-    jars
 }

@@ -2,21 +2,22 @@
 //!
 //! With `BALLAST_TEST_REQUIRE_ALL` set, a missing program fails the test instead: whoever installs everything wants to know.
 
+pub mod jars;
 pub mod java;
+pub mod kafka;
 pub mod kcat;
 pub mod suites;
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-/// The folder that cargo builds into: the test itself lies in `<folder>/<profile>/deps`.
+/// The folder that cargo builds into.
 ///
 /// # Panics
-/// If the program that runs is not a test.
+/// If the program that runs does not lie there.
 #[must_use]
 pub fn build_folder() -> PathBuf {
-    let test = std::env::current_exe().expect("a test knows where it is");
-    test.ancestors().nth(3).expect("a test lies in <target>/<profile>/deps").to_owned()
+    crate::process::build_folders().0
 }
 
 /// A program on the search path.

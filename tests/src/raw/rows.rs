@@ -28,13 +28,21 @@ pub const FETCH: i16 = 12;
 ///
 /// # Panics
 /// If there is none after 20 seconds.
-pub fn eventually<T>(what: &str, mut question: impl FnMut() -> Option<T>) -> T {
-    let deadline = now_ms() + 20_000;
+pub fn eventually<T>(what: &str, question: impl FnMut() -> Option<T>) -> T {
+    eventually_within(20_000, what, question)
+}
+
+/// Repeats a question until it has an answer, for so many ms.
+///
+/// # Panics
+/// If there is none after that.
+pub fn eventually_within<T>(wait_ms: i64, what: &str, mut question: impl FnMut() -> Option<T>) -> T {
+    let deadline = now_ms() + wait_ms;
     loop {
         if let Some(answer) = question() {
             return answer;
         }
-        assert!(now_ms() < deadline, "not within 20 seconds: {what}");
+        assert!(now_ms() < deadline, "not within {wait_ms} ms: {what}");
         std::thread::sleep(Duration::from_millis(3));
     }
 }

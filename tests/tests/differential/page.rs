@@ -1,0 +1,1 @@
+//! docs/COMPATIBILITY.md shows the accepted differences between two markers.
