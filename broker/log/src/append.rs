@@ -47,7 +47,8 @@ pub struct Appended {
     pub base_offset: Offset,
     /// Offset of the last record.
     pub last_offset: Offset,
-    /// The append time in ms on a LogAppendTime topic, -1 otherwise.
+    /// The append time in ms on a LogAppendTime topic, -1 otherwise; of a duplicate the time of the original's newest
+    /// record, on any topic.
     pub log_append_time_ms: i64,
     /// First offset of the log.
     pub log_start_offset: Offset,
@@ -146,12 +147,11 @@ impl Log {
         if tracked {
             let verdict = state.producers.judge(&batch.header, batch.marker, batch.from_zero)?;
             if let Verdict::Duplicate(original) = verdict {
-                let log_append_time_ms =
-                    if batch.log_append_time_ms >= 0 { original.timestamp } else { batch.log_append_time_ms };
                 return Ok(Appended {
                     base_offset: original.base_offset(),
                     last_offset: original.last_offset,
-                    log_append_time_ms,
+                    // As Apache Kafka: whoever gave the original its time.
+                    log_append_time_ms: original.timestamp,
                     log_start_offset,
                     duplicate: true,
                 });

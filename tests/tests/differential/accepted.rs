@@ -35,5 +35,82 @@ impl Accepted {
     }
 }
 
+/// A difference in every version.
+const fn differs(
+    key: ApiKey,
+    case: &'static str,
+    path: &'static str,
+    sides: (&'static str, &'static str),
+    why: &'static str,
+) -> Accepted {
+    Accepted { key, versions: (0, i16::MAX), case, path, kafka: sides.0, ballast: sides.1, why }
+}
+
+const WORDS: &str = "a refusal says why";
+const NOT_SERVED: &str = "what is not served is not advertised";
+const OWN_SETTING: &str = "a setting that Ballast alone has";
+const NO_ELR: &str = "set by the cluster where it has eligible leader replicas";
+const OLDER_METADATA: &str = "stands for the records and rules of a 4.0 cluster";
+
+const ANY_TEXT: (&str, &str) = ("null", "<text>");
+const OURS_ALONE: (&str, &str) = ("absent", "*");
+
 /// Every accepted difference, by key.
-pub(crate) const ACCEPTED: &[Accepted] = &[];
+pub(crate) const ACCEPTED: &[Accepted] = &[
+    differs(ApiKey::PRODUCE, "*", "*.error_message", ANY_TEXT, WORDS),
+    differs(
+        ApiKey::PRODUCE,
+        "a codec that there is not",
+        "*.error_code",
+        ("-1", "87"),
+        "a client does not send it again",
+    ),
+    differs(
+        ApiKey::PRODUCE,
+        "a codec that there is not",
+        "*.log_start_offset",
+        ("-1", "0"),
+        "87 comes with the log's start",
+    ),
+    differs(
+        ApiKey::FETCH,
+        "an isolation level that there is not",
+        "*",
+        ("*", "*"),
+        "the rows say it, the answer as a whole does not",
+    ),
+    differs(
+        ApiKey::DESCRIBE_CONFIGS,
+        "a group, wholly",
+        "*.configs[streams.assignor.name].value",
+        ("\"sticky\"", "null"),
+        "there are no streams groups",
+    ),
+    differs(ApiKey::API_VERSIONS, "what is served", "api_keys[*]", ("*", "absent"), NOT_SERVED),
+    differs(
+        ApiKey::API_VERSIONS,
+        "what is served",
+        "api_keys[*].max_version",
+        ("*", "*"),
+        "the library of schemas is a version behind",
+    ),
+    differs(ApiKey::API_VERSIONS, "a version that nobody knows", "", ("*", "*"), "as above, for ApiVersions itself"),
+    differs(ApiKey::API_VERSIONS, "what is served", "*_features[metadata.version].*", ("33", "25"), OLDER_METADATA),
+    differs(ApiKey::API_VERSIONS, "what is served", "*_features[*]", ("*", "absent"), NOT_SERVED),
+    differs(ApiKey::API_VERSIONS, "what is served", "supported_features[*].max_version", ("*", "0"), NOT_SERVED),
+    differs(ApiKey::CREATE_TOPICS, "*", "*.configs[ballast.*]", OURS_ALONE, OWN_SETTING),
+    differs(ApiKey::CREATE_TOPICS, "*", "*.configs[min.insync.replicas].config_source", ("3", "5"), NO_ELR),
+    differs(ApiKey::DESCRIBE_CONFIGS, "*", "*.configs[ballast.*]", OURS_ALONE, OWN_SETTING),
+    differs(ApiKey::DESCRIBE_CONFIGS, "*", "*.configs[test.faults.enable]", OURS_ALONE, OWN_SETTING),
+    differs(ApiKey::DESCRIBE_CONFIGS, "*", "*.configs[min.insync.replicas]*", ("*", "*"), NO_ELR),
+    differs(
+        ApiKey::DESCRIBE_CONFIGS,
+        "*",
+        "*.documentation",
+        ("<text>", "null"),
+        "a setting that has no effect is shown without words",
+    ),
+    differs(ApiKey::DESCRIBE_CONFIGS, "a topic that is not there", "*.error_message", ("\"\"", "<text>"), WORDS),
+    differs(ApiKey::DESCRIBE_CONFIGS, "client metrics", "*", ("*", "*"), "there are no client metrics"),
+    differs(ApiKey::CREATE_PARTITIONS, "of a topic that is not there", "*.error_message", ANY_TEXT, WORDS),
+];

@@ -31,11 +31,15 @@ use ballast_wire::frame::ApiKey;
 use self::run::{Outcome, advertised, ranges, readable, versions};
 use self::side::Side;
 
-/// Settings that both get: what a node has of its own must not differ.
-const SETTINGS: [(&str, &str); 3] = [
+/// Settings that both get: what a node of Kafka must be told, and what makes the run short.
+const SETTINGS: [(&str, &str); 7] = [
     ("group.initial.rebalance.delay.ms", "0"),
-    ("offsets.topic.replication.factor", "1"),
     ("offsets.topic.num.partitions", "3"),
+    ("offsets.topic.replication.factor", "1"),
+    ("transaction.state.log.replication.factor", "1"),
+    ("transaction.state.log.min.isr", "1"),
+    ("share.coordinator.state.topic.replication.factor", "1"),
+    ("share.coordinator.state.topic.min.isr", "1"),
 ];
 
 fn ballast() -> Serve {

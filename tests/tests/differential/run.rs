@@ -54,12 +54,12 @@ pub(crate) fn readable(key: ApiKey) -> (i16, i16) {
 }
 
 /// The versions of a case that both brokers serve.
-pub(crate) fn versions(case: &Case, kafka: &Advertised, ballast: &Advertised) -> std::ops::RangeInclusive<i16> {
-    let (Some(theirs), Some(ours)) = (kafka.get(&case.key), ballast.get(&case.key)) else { return 1..=0 };
+pub(crate) fn versions(case: &Case, kafka: &Advertised, ballast: &Advertised) -> Vec<i16> {
+    let (Some(theirs), Some(ours)) = (kafka.get(&case.key), ballast.get(&case.key)) else { return Vec::new() };
     let readable = readable(case.key);
     let first = [case.versions.0, readable.0, theirs.0, ours.0].into_iter().max();
     let last = [case.versions.1, readable.1, theirs.1, ours.1].into_iter().min();
-    first.expect("there are four")..=last.expect("there are four")
+    (first.expect("there are four")..=last.expect("there are four")).collect()
 }
 
 impl Outcome {

@@ -98,11 +98,6 @@ impl Side {
         response
     }
 
-    /// Compares a value that the case has worked out.
-    pub(crate) fn compare(&mut self, value: &impl fmt::Debug) {
-        self.answers.push(Tree::of(value));
-    }
-
     /// Sends a message that only prepares; its answer is not compared.
     ///
     /// # Panics

@@ -15,26 +15,26 @@ pub(super) fn delete_topics(draft: &mut Draft<'_>, enabled: bool, topics: &[Topi
         return topics.iter().map(|topic| refused(topic, TopicError::DeletionDisabled)).collect();
     }
     let mut rows = Vec::new();
-    let mut found: Vec<(Uuid, String)> = Vec::new();
+    let mut found: Vec<(Uuid, String, &TopicRef)> = Vec::new();
     for topic in topics {
         match resolve(draft, topic) {
-            Ok(known) => found.push(known),
+            Ok((id, name)) => found.push((id, name, topic)),
             Err(error) => rows.push(refused(topic, error)),
         }
     }
     let mut times: BTreeMap<Uuid, usize> = BTreeMap::new();
-    for (id, _) in &found {
+    for (id, ..) in &found {
         *times.entry(*id).or_default() += 1;
     }
     let mut done = BTreeSet::new();
-    for (id, name) in found.into_iter().filter(|(id, _)| done.insert(*id)) {
-        let result = if times.get(&id) == Some(&1) {
+    for (id, name, topic) in found.into_iter().filter(|(id, ..)| done.insert(*id)) {
+        if times.get(&id) == Some(&1) {
             draft.push(Record::RemoveTopic { id });
-            Ok(())
+            rows.push(DeletedTopic { name: Some(name), id, result: Ok(()) });
         } else {
-            Err(TopicError::DuplicateRef(format!("Topic {name} is given more than once.")))
-        };
-        rows.push(DeletedTopic { name: Some(name), id, result });
+            // As it was asked for: by its name or by its id, not by both.
+            rows.push(refused(topic, TopicError::DuplicateRef(format!("Topic {name} is given more than once."))));
+        }
     }
     rows
 }

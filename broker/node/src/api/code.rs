@@ -4,6 +4,7 @@
 
 use ballast_core::group::GroupError;
 use ballast_log::{AppendError, LogError, ReadError};
+use ballast_wire::batch::BatchError;
 
 use crate::drive::coordinator::Unavailable;
 use crate::drive::partition::{ProduceError, Refused};
@@ -119,6 +120,8 @@ pub(crate) fn of_refused(error: &Refused) -> Code {
 pub(crate) fn of_append(error: &AppendError) -> Code {
     match error {
         AppendError::NotOneBatch(_) | AppendError::InvalidRecord { .. } => INVALID_RECORD,
+        // The formats of old are whole batches, and refused as such.
+        AppendError::Corrupt(BatchError::BadMagic(0 | 1)) => INVALID_RECORD,
         AppendError::Corrupt(_) => CORRUPT_MESSAGE,
         AppendError::InvalidTimestamp { .. } => INVALID_TIMESTAMP,
         AppendError::MessageTooLarge { .. } => MESSAGE_TOO_LARGE,

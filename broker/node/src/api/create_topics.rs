@@ -75,6 +75,8 @@ fn error_row(name: &str, error: Code, words: String) -> CreatableTopicResult {
 
 fn created_row(ctx: &Ctx, name: &str, created: CreatedTopic) -> CreatableTopicResult {
     let row = CreatableTopicResult::default().with_name(topic_name(name)).with_topic_id(view::id(created.id));
+    // The library's own default is an empty text.
+    let row = row.with_error_message(None);
     if !ctx.may(Operation::DescribeConfigs, Resource::Topic(name)) {
         let row = row.with_topic_config_error_code(code::TOPIC_AUTHORIZATION_FAILED);
         return row.with_num_partitions(-1).with_replication_factor(-1).with_configs(None);

@@ -36,7 +36,7 @@ fn topic_row(ctx: &Ctx, view: &QuorumView, topic: &AskedTopic) -> TopicData {
 fn partition_row(ctx: &Ctx, view: &QuorumView, topic: &str, asked: &Asked) -> PartitionData {
     let row = PartitionData::default().with_partition_index(asked.partition_index);
     if topic != METADATA_TOPIC || asked.partition_index != 0 {
-        let row = row.with_error_code(code::UNKNOWN_TOPIC_OR_PARTITION).with_leader_id(BrokerId(-1));
+        let row = row.with_error_code(code::UNKNOWN_TOPIC_OR_PARTITION);
         let words = "This server does not host this topic-partition.";
         return if ctx.version >= 2 { row.with_error_message(Some(text(words))) } else { row };
     }

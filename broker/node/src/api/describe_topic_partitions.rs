@@ -27,7 +27,11 @@ fn answer(ctx: &Ctx, request: &DescribeTopicPartitionsRequest) -> DescribeTopicP
     let image = ctx.node.metadata.image();
     let mut response = DescribeTopicPartitionsResponse::default();
     let (from_topic, from_partition) = match &request.cursor {
-        Some(cursor) => (cursor.topic_name.as_str(), cursor.partition_index.max(0)),
+        Some(cursor) if cursor.partition_index < 0 => {
+            let rows = request.topics.iter().map(|topic| refused_row(topic.name.as_str(), code::INVALID_REQUEST));
+            return response.with_topics(rows.collect());
+        }
+        Some(cursor) => (cursor.topic_name.as_str(), cursor.partition_index),
         None => ("", 0),
     };
     let asked = usize::try_from(request.response_partition_limit).unwrap_or(0);
@@ -73,13 +77,16 @@ fn visible<'a>(ctx: &Ctx, image: &'a Image, name: &str) -> Option<&'a Arc<Topic>
 }
 
 fn error_row(ctx: &Ctx, name: &str) -> DescribeTopicPartitionsResponseTopic {
-    let error: Code = if !ctx.may(Operation::Describe, Resource::Topic(name)) {
-        code::TOPIC_AUTHORIZATION_FAILED
-    } else if view::is_topic_name(name) {
-        code::UNKNOWN_TOPIC_OR_PARTITION
-    } else {
-        code::INVALID_TOPIC_EXCEPTION
-    };
+    if !ctx.may(Operation::Describe, Resource::Topic(name)) {
+        return refused_row(name, code::TOPIC_AUTHORIZATION_FAILED);
+    }
+    let known = view::is_topic_name(name);
+    let error = if known { code::UNKNOWN_TOPIC_OR_PARTITION } else { code::INVALID_TOPIC_EXCEPTION };
+    // What the sender might do is said of a topic that is not there, too.
+    refused_row(name, error).with_topic_authorized_operations(view::topic_operations(ctx, name))
+}
+
+fn refused_row(name: &str, error: Code) -> DescribeTopicPartitionsResponseTopic {
     DescribeTopicPartitionsResponseTopic::default()
         .with_error_code(error)
         .with_name(Some(topic_name(name)))

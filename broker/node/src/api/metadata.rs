@@ -28,8 +28,6 @@ use crate::session::{Operation, Resource};
 enum Wanted {
     Name(String),
     Id(Uuid),
-    /// Neither name nor id (v12).
-    Nothing,
 }
 
 /// A null list in the plain form.
@@ -50,8 +48,14 @@ fn handle(ctx: Ctx, request: MetadataRequest) -> Ready<MetadataResponse> {
 fn answer(ctx: &Ctx, request: &MetadataRequest) -> MetadataResponse {
     let image = ctx.node.metadata.image();
     let mut response = MetadataResponse::default().with_cluster_authorized_operations(OPERATIONS_UNASKED);
-    if let Some(rows) = ids_too_early(ctx, request) {
-        return response.with_controller_id(BrokerId(-1)).with_topics(rows);
+    if let Some(error) = refused_as_a_whole(ctx, request) {
+        let rows = request.topics.iter().flatten().map(|topic| {
+            let name = topic.name.as_ref().map_or("", |name| name.as_str());
+            error_row(ctx, Some(name), view::own_id(topic.topic_id), error)
+        });
+        response.topics = rows.collect();
+        response.error_code = if ctx.version >= 13 { error } else { code::NONE };
+        return response.with_controller_id(BrokerId(-1));
     }
     add_brokers(ctx, &image, &mut response);
     if ctx.version <= 10 && request.include_cluster_authorized_operations {
@@ -69,18 +73,16 @@ fn answer(ctx: &Ctx, request: &MetadataRequest) -> MetadataResponse {
     response
 }
 
-/// Requests by id work from version 12 on; before, a request with one gets every row refused.
-fn ids_too_early(ctx: &Ctx, request: &MetadataRequest) -> Option<Vec<MetadataResponseTopic>> {
+/// The code of every row where one row spoils the request: an id before version 12, and from then on neither name nor id
+/// (an id anywhere makes the rows without one go unseen instead).
+fn refused_as_a_whole(ctx: &Ctx, request: &MetadataRequest) -> Option<Code> {
     let topics = request.topics.as_ref()?;
-    let has_id = topics.iter().any(|topic| topic.name.is_none() || !topic.topic_id.is_nil());
-    if !(10..12).contains(&ctx.version) || !has_id {
-        return None;
+    let has_id = topics.iter().any(|topic| !topic.topic_id.is_nil());
+    let lacks_name = topics.iter().any(|topic| topic.name.is_none());
+    match ctx.version {
+        10..12 => (has_id || lacks_name).then_some(code::INVALID_REQUEST),
+        _ => (lacks_name && !has_id).then_some(code::UNKNOWN_SERVER_ERROR),
     }
-    let refused = topics.iter().map(|topic| {
-        let name = topic.name.as_ref().map_or("", |name| name.as_str());
-        error_row(ctx, Some(name), view::own_id(topic.topic_id), code::INVALID_REQUEST)
-    });
-    Some(refused.collect())
 }
 
 fn add_brokers(ctx: &Ctx, image: &Image, response: &mut MetadataResponse) {
@@ -109,9 +111,9 @@ fn wanted(ctx: &Ctx, request: &MetadataRequest) -> Option<Vec<Wanted>> {
     if !ids.is_empty() {
         return Some(ids.into_iter().map(Wanted::Id).collect());
     }
-    let names: BTreeSet<Option<&str>> =
-        topics.iter().map(|topic| topic.name.as_ref().map(|name| name.as_str())).collect();
-    Some(names.into_iter().map(|name| name.map_or(Wanted::Nothing, |name| Wanted::Name(name.to_owned()))).collect())
+    let names: BTreeSet<&str> =
+        topics.iter().filter_map(|topic| topic.name.as_ref()).map(|name| name.as_str()).collect();
+    Some(names.into_iter().map(|name| Wanted::Name(name.to_owned())).collect())
 }
 
 fn all_topics(ctx: &Ctx, image: &Image, with_operations: bool) -> Vec<MetadataResponseTopic> {
@@ -128,7 +130,6 @@ fn row(ctx: &Ctx, image: &Image, wanted: &Wanted, operations: bool, may_create: 
             // That it exists is nobody's business who may not see it.
             Some(_) | None => error_row(ctx, None, *id, code::UNKNOWN_TOPIC_ID),
         },
-        Wanted::Nothing => error_row(ctx, None, Uuid::ZERO, code::UNKNOWN_SERVER_ERROR),
         Wanted::Name(name) if !ctx.may(Operation::Describe, Resource::Topic(name)) => {
             error_row(ctx, Some(name), Uuid::ZERO, code::TOPIC_AUTHORIZATION_FAILED)
         }

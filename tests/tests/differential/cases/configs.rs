@@ -37,6 +37,11 @@ const OWN_PLACE: &[(&str, &str)] = &[
     ("*[listeners].*", "each broker has its own ports"),
     ("*[controller.quorum.voters].*", "each broker has its own ports"),
     ("*[log.dirs].*", "each broker has its own folder"),
+    ("*[process.roles].*", "a node of Kafka must be told that it is broker and controller in one"),
+    ("*[broker.id].*", "a node of Kafka must be told its id"),
+    ("*[controller.listener.names].*", "a node of Kafka must be told where its controller listens"),
+    ("*[inter.broker.listener.name].*", "a node of Kafka must be told where its controller listens"),
+    ("*[listener.security.protocol.map].*", "a node of Kafka must be told where its controller listens"),
 ];
 
 pub(crate) const CASES: &[Case] = &[
@@ -95,7 +100,7 @@ pub(crate) const CASES: &[Case] = &[
     refused(CHANGE, 40, "a value that is no number", |side, v| topic(side, v, &[(SET, "retention.ms", Some("soon"))])),
     refused(CHANGE, 40, "a value out of its range", |side, v| topic(side, v, &[(SET, "segment.bytes", Some("1"))])),
     refused(CHANGE, 40, "one more where there is no list", |side, v| {
-        topic(side, v, &[(APPEND, "retention.ms", Some("1"))])
+        topic(side, v, &[(APPEND, "retention.ms", Some("1"))]);
     }),
     refused(CHANGE, 42, "no value", |side, v| topic(side, v, &[(SET, "retention.ms", None)])),
     refused(CHANGE, 42, "one setting twice", |side, v| {

@@ -31,13 +31,13 @@ pub(crate) const CASES: &[Case] = &[
         all(side, v, |mut fetch| {
             fetch.0.isolation_level = 1;
             fetch
-        })
+        });
     }),
     accepted(KEY, "an isolation level that there is not", |side, v| {
         all(side, v, |mut fetch| {
             fetch.0.isolation_level = 2;
             fetch
-        })
+        });
     })
     .meets(Meets::Code(-1)),
     accepted(KEY, "one partition twice", |side, v| {
@@ -57,7 +57,7 @@ pub(crate) const CASES: &[Case] = &[
         all(side, v, |mut fetch| {
             fetch.0.rack_id = ballast_tests::raw::text("rack");
             fetch
-        })
+        });
     })
     .from(11),
     refused(KEY, 1, "after a record of an epoch that never was", |side, v| {

@@ -28,7 +28,7 @@ pub(crate) const CASES: &[Case] = &[
     accepted(KEY, "two partitions", two_partitions),
     accepted(KEY, "a topic that keeps its own time", own_time),
     accepted(KEY, "an idempotent producer sends again", |side, v| {
-        sequences(side, v, &[(0, 0, 2), (0, 2, 1), (0, 0, 2)])
+        sequences(side, v, &[(0, 0, 2), (0, 2, 1), (0, 0, 2)]);
     }),
     accepted(KEY, "an unknown producer begins in the middle", |side, v| sequences(side, v, &[(0, 5, 1)])),
     refused(KEY, 3, "a partition that is not there", |side, v| {
@@ -52,7 +52,7 @@ pub(crate) const CASES: &[Case] = &[
     refused(KEY, 2, "a magic to come", |side, v| falsified(side, v, |batch| patched(batch, at::MAGIC, &[3]))),
     refused(KEY, 87, "a base offset", |side, v| falsified(side, v, |batch| patched(batch, at::BASE_OFFSET + 7, &[5]))),
     refused(KEY, 87, "a control batch", |side, v| {
-        falsified(side, v, |batch| patched(batch, at::ATTRIBUTES + 1, &[0x20]))
+        falsified(side, v, |batch| patched(batch, at::ATTRIBUTES + 1, &[0x20]));
     }),
     refused(KEY, 87, "a count that does not fit", |side, v| {
         falsified(side, v, |batch| patched(batch, at::RECORDS_COUNT + 3, &[5]));
@@ -65,7 +65,7 @@ pub(crate) const CASES: &[Case] = &[
     refused(KEY, 87, "half a batch", |side, v| falsified(side, v, |batch| batch.slice(..batch.len() / 2))),
     refused(KEY, 87, "no bytes", |side, v| falsified(side, v, |_| Bytes::new())),
     refused(KEY, -1, "a codec that there is not", |side, v| {
-        falsified(side, v, |batch| patched(batch, at::ATTRIBUTES + 1, &[7]))
+        falsified(side, v, |batch| patched(batch, at::ATTRIBUTES + 1, &[7]));
     }),
     refused(KEY, 53, "a transactional batch without a transactional id", |side, v| {
         falsified(side, v, |_| {

@@ -57,7 +57,7 @@ pub(crate) const CASES: &[Case] = &[
     refused(CREATE, 38, "more replicas than brokers", |side, v| one(side, v, |row| counted(row, 1, 3))),
     refused(CREATE, 38, "no replicas", |side, v| one(side, v, |row| counted(row, 1, 0))),
     refused(CREATE, 39, "placed on a broker that there is not", |side, v| {
-        one(side, v, |row| placed(row, &[(0, &[9])]))
+        one(side, v, |row| placed(row, &[(0, &[9])]));
     }),
     refused(CREATE, 39, "placed twice on one broker", |side, v| one(side, v, |row| placed(row, &[(0, &[1, 1])]))),
     refused(CREATE, 39, "placed with a hole", |side, v| one(side, v, |row| placed(row, &[(0, &[1]), (2, &[1])]))),
@@ -116,6 +116,13 @@ pub(crate) const CASES: &[Case] = &[
         side.ask(v, &request);
     })
     .meets(crate::case::Meets::Anything),
+    refused(DELETE, 42, "one id twice", |side, v| {
+        let topic = side.fresh(1, &[]);
+        let row = DeleteTopicState::default().with_name(None).with_topic_id(topic.id);
+        let request = DeleteTopicsRequest::default().with_timeout_ms(WAIT_MS);
+        side.ask(v, &request.with_topics(vec![row.clone(), row]));
+    })
+    .from(6),
     accepted(RECORDS, "up to an offset", |side, v| cut(side, v, &[], 0, 2)),
     accepted(RECORDS, "all of them", |side, v| cut(side, v, &[], 0, -1)),
     accepted(RECORDS, "none of them", |side, v| cut(side, v, &[], 0, 0)),
@@ -136,7 +143,7 @@ pub(crate) const CASES: &[Case] = &[
     refused(GROW, 37, "fewer", |side, v| grow_fresh(side, v, |row| row.with_count(0))),
     refused(GROW, 37, "as many", |side, v| grow_fresh(side, v, |row| row.with_count(1))),
     refused(GROW, 39, "placed on a broker that there is not", |side, v| {
-        grow_fresh(side, v, |row| grown(row, 2, &[&[9]]))
+        grow_fresh(side, v, |row| grown(row, 2, &[&[9]]));
     }),
     refused(GROW, 39, "more than are placed", |side, v| grow_fresh(side, v, |row| grown(row, 3, &[&[1]]))),
     refused(GROW, 3, "of a topic that is not there", |side, v| {
