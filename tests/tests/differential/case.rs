@@ -24,6 +24,9 @@ pub(crate) struct Case {
     /// Unlike that of other cases of the API.
     pub(crate) name: &'static str,
     pub(crate) meets: Meets,
+    /// Is it the sound use of the API, which every version must have? What is meant to work may still meet a code: access
+    /// lists, asked of a broker without security.
+    pub(crate) is_sound: bool,
     /// Versions that it applies to, among those that both brokers have.
     pub(crate) versions: (i16, i16),
     /// Paths that are set aside, each with the reason; `*` stands for anything.
@@ -32,14 +35,14 @@ pub(crate) struct Case {
     pub(crate) run: fn(&mut Side, i16),
 }
 
-/// A case that is accepted.
+/// A case of sound use, which meets no error.
 pub(crate) const fn accepted(key: ApiKey, name: &'static str, run: fn(&mut Side, i16)) -> Case {
-    Case { key, name, meets: Meets::Success, versions: (0, i16::MAX), aside: &[], run }
+    Case { key, name, meets: Meets::Success, is_sound: true, versions: (0, i16::MAX), aside: &[], run }
 }
 
 /// A case that meets this error code.
 pub(crate) const fn refused(key: ApiKey, code: i16, name: &'static str, run: fn(&mut Side, i16)) -> Case {
-    Case { meets: Meets::Code(code), ..accepted(key, name, run) }
+    Case { meets: Meets::Code(code), is_sound: false, ..accepted(key, name, run) }
 }
 
 impl Case {

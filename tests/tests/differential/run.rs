@@ -47,10 +47,7 @@ pub(crate) fn advertised(bootstrap: &str) -> Advertised {
 /// The versions of an API that can be written and read here.
 pub(crate) fn readable(key: ApiKey) -> (i16, i16) {
     let known = kafka_protocol::messages::ApiKey::try_from(key.0);
-    let (min, max) = known.map_or((1, 0), |key| (key.valid_versions().min, key.valid_versions().max));
-    // The library's table of keys is one version ahead of its messages here.
-    let behind = [ApiKey::OFFSET_COMMIT, ApiKey::OFFSET_FETCH].contains(&key) && max == 10;
-    (min, if behind { 9 } else { max })
+    known.map_or((1, 0), |key| (key.valid_versions().min, key.valid_versions().max))
 }
 
 /// The versions of a case that both brokers serve.

@@ -76,6 +76,16 @@ impl Side {
         self.take::<R>(version)
     }
 
+    /// Sends a body of a version that the library cannot write; what becomes of it is compared.
+    pub(crate) fn ask_body<R>(&mut self, version: i16, body: &[u8]) -> Option<R::Response>
+    where
+        R: Request,
+        R::Response: fmt::Debug,
+    {
+        self.connection.request(ApiKey(R::KEY), version, body).expect("the connection is open");
+        self.take::<R>(version)
+    }
+
     /// The answer to what has been sent, compared.
     pub(crate) fn take<R>(&mut self, version: i16) -> Option<R::Response>
     where
