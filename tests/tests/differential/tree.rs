@@ -92,14 +92,19 @@ impl Tree {
 
     fn subject(&self) -> Option<String> {
         let Tree::Struct(fields) = self else { return None };
-        SUBJECTS.iter().find_map(|subject| {
+        let found = SUBJECTS.iter().find_map(|subject| {
             let (_, tree) = fields.iter().find(|(name, _)| name == subject)?;
             let Tree::Leaf(text) = tree else { return None };
             let text = text.trim_matches('"');
             // A topic is the same, whether it goes by its name or by its id.
             let text = text.strip_prefix("<id of ").and_then(|text| text.strip_suffix('>')).unwrap_or(text);
             (!text.is_empty() && text != "null" && text != super::normal::NO_ID).then(|| text.to_owned())
-        })
+        });
+        // A broker and its loggers go by one name.
+        match fields.iter().find(|(name, _)| name == "resource_type") {
+            Some((_, kind)) => found.map(|name| format!("{kind}:{name}")),
+            None => found,
+        }
     }
 }
 

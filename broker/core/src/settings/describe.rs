@@ -108,7 +108,7 @@ fn own_row(setting: &'static Setting, overrides: Option<&Configs>, layers: &Laye
 }
 
 fn broker_row(setting: &'static Setting, name: &str, layers: &Layers<'_>) -> Row {
-    let synonyms = layers.synonyms(setting);
+    let synonyms = family_synonyms(setting, layers);
     let value = layers.value(setting).map(|(_, value)| value);
     Row {
         name: name.to_owned(),
@@ -120,6 +120,20 @@ fn broker_row(setting: &'static Setting, name: &str, layers: &Layers<'_>) -> Row
         synonyms,
         doc: setting.doc,
     }
+}
+
+/// Every place that has a value for a broker setting or for another unit of it (`log.retention.ms`, `.minutes`, `.hours`):
+/// by the places, and from the first on that has the setting's own name, as Kafka shows it.
+fn family_synonyms(setting: &'static Setting, layers: &Layers<'_>) -> Vec<Synonym> {
+    let is_of = |topic: &&'static Setting| topic.synonyms.iter().any(|synonym| synonym.name == setting.name);
+    let family = topic_settings().find(is_of).map_or(&[][..], |topic| topic.synonyms);
+    if family.len() < 2 {
+        return layers.synonyms(setting);
+    }
+    let members = family.iter().filter_map(|synonym| broker_setting(synonym.name));
+    let mut all: Vec<Synonym> = members.flat_map(|member| layers.synonyms(member)).collect();
+    all.sort_by_key(|synonym| synonym.source.id());
+    all.into_iter().skip_while(|synonym| synonym.name != setting.name).collect()
 }
 
 /// A name that no broker setting has. One with a listener's prefix is shown under its setting's type; any other is kept

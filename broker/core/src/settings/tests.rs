@@ -176,6 +176,21 @@ fn a_broker_is_described_with_what_nobody_knows_kept_from_view() {
 }
 
 #[test]
+fn a_setting_with_several_units_shows_the_others_after_its_own() {
+    let file = statics(&[("log.retention.minutes", "5")]);
+    let cluster = configs(&[("log.retention.ms", "3")]);
+    let rows = broker_rows(&Layers { broker: None, cluster: Some(&cluster), statics: &file });
+    let shown = |name: &str| -> Vec<String> {
+        let synonyms = row(&rows, name).synonyms.iter();
+        synonyms.map(|synonym| format!("{}={}", synonym.name, synonym.value.as_deref().unwrap_or("null"))).collect()
+    };
+    assert_eq!(shown("log.retention.ms"), ["log.retention.ms=3", "log.retention.minutes=5", "log.retention.hours=168"]);
+    assert_eq!(shown("log.retention.minutes"), ["log.retention.minutes=5", "log.retention.hours=168"]);
+    assert_eq!(shown("log.retention.hours"), ["log.retention.hours=168"]);
+    assert_eq!(shown("log.roll.ms"), [""; 0], "not set: its default is that of another unit");
+}
+
+#[test]
 fn a_group_falls_back_to_the_brokers_setting_for_groups() {
     let file = statics(&[("group.consumer.session.timeout.ms", "50000")]);
     let rows = group_rows(None, &Layers { broker: None, cluster: None, statics: &file });
