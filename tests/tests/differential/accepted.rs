@@ -74,13 +74,6 @@ pub(crate) const ACCEPTED: &[Accepted] = &[
         ("-1", "0"),
         "87 comes with the log's start",
     ),
-    differs(
-        ApiKey::FETCH,
-        "an isolation level that there is not",
-        "*",
-        ("*", "*"),
-        "the rows say it, the answer as a whole does not",
-    ),
     differs(ApiKey::API_VERSIONS, "what is served", "api_keys[*]", ("*", "absent"), NOT_SERVED),
     differs(
         ApiKey::API_VERSIONS,
