@@ -88,15 +88,20 @@ async function join(groupId = group) {
   consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
     member.held = payload.memberAssignment[topic]?.length ?? 0
   })
-  await consumer.connect()
-  await consumer.subscribe({ topic, fromBeginning: true })
-  await consumer.run({
-    autoCommit: false,
-    eachMessage: async ({ partition, message }) => {
-      member.values.push(message.value.toString())
-      member.next[partition] = String(BigInt(message.offset) + 1n)
-    }
-  })
+  const start = async () => {
+    await consumer.connect()
+    await consumer.subscribe({ topic, fromBeginning: true })
+    await consumer.run({
+      autoCommit: false,
+      eachMessage: async ({ partition, message }) => {
+        member.values.push(message.value.toString())
+        member.next[partition] = String(BigInt(message.offset) + 1n)
+      }
+    })
+  }
+  // It gives up for good when looking for the coordinator meets a refused connection: programs that must live start anew.
+  consumer.on(consumer.events.CRASH, ({ payload }) => payload.restart || setTimeout(start, 200))
+  await start()
   return member
 }
 

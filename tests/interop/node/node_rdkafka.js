@@ -24,7 +24,8 @@ const {
   refused
 } = require('./steps')
 
-const codecs = ['none', 'gzip', 'snappy', 'lz4', 'zstd']
+// zstd is there when the machine that builds it has libzstd's headers.
+const codecs = ['none', 'gzip', 'snappy', 'lz4', ...(Kafka.features.includes('zstd') ? ['zstd'] : [])]
 const common = { 'bootstrap.servers': bootstrap, 'broker.address.family': 'v4' }
 const { ERRORS } = Kafka.CODES
 const admin = Kafka.AdminClient.create(common)
@@ -192,16 +193,18 @@ async function refuse() {
   await step('too-large', async () => {
     // No call for settings: the broker's own limit is exceeded.
     const sender = await producer({ 'message.max.bytes': 4_000_000 })
-    const told = await refused(ofCode(ERRORS.ERR_MSG_SIZE_TOO_LARGE), () => sender.send(null, 'x'.repeat(2_000_000)))
+    const told = await refused(
+      (error) => /size too large/i.test(error.message),
+      () => sender.send(null, 'x'.repeat(2_000_000))
+    )
     await sender.close()
     return told
   })
   await step('out-of-range', async () => {
     const reader = await consumer({}, { 'auto.offset.reset': 'error' })
     reader.assign([{ topic, partition: 0, offset: 1_000_000 }])
-    const told = await refused(
-      (error) => /available|range/i.test(error.message),
-      () => until('the refusal', () => poll(reader, []))
+    const told = await refused(ofCode(ERRORS.ERR__AUTO_OFFSET_RESET), () =>
+      until('the refusal', () => poll(reader, []))
     )
     await disconnected(reader)
     return told
