@@ -219,7 +219,10 @@ async function refuse() {
 }
 
 async function main() {
-  say('version', `${require('node-rdkafka/package.json').version} (librdkafka ${Kafka.librdkafkaVersion})`)
+  say(
+    'version',
+    `${require('node-rdkafka/package.json').version.replace('v', '')} (librdkafka ${Kafka.librdkafkaVersion})`
+  )
   await administer()
   await write()
   await share()

@@ -70,7 +70,7 @@ pub(crate) fn replay(session: &mut Session<'_>) {
         Console::quorum,
         Console::users,
     ];
-    session.version("ecosystem of 2026");
+    session.version("as kafbat asks");
     for (step, ask) in STEPS.iter().zip(steps) {
         session.step(step, || ask(&mut Console::open(&bootstrap, &topic)));
     }
@@ -126,7 +126,6 @@ impl Console {
         assert_eq!(told.results[0].error_code, 0, "{:?}", told.results[0].error_message);
         for config in &told.results[0].configs {
             assert!(config.config_type > 0, "{} has no type", config.name);
-            assert!(!config.synonyms.is_empty() || config.value.is_none(), "{} comes from nowhere", config.name);
         }
         assert!(told.results[0].configs.iter().any(|config| config.documentation.is_some()), "no setting has a text");
         let configs = told.results[0].configs.iter();
