@@ -92,13 +92,6 @@ pub(crate) const ACCEPTED: &[Accepted] = &[
     differs(ApiKey::DESCRIBE_CONFIGS, "*", "*.configs[test.faults.enable]", OURS_ALONE, OWN_SETTING),
     differs(ApiKey::DESCRIBE_CONFIGS, "*", "*.configs[min.insync.replicas]*", ("*", "*"), NO_ELR),
     differs(ApiKey::DESCRIBE_CONFIGS, "*", "*.documentation", ("<text>", "null"), WITHOUT_WORDS),
-    differs(
-        ApiKey::DESCRIBE_CONFIGS,
-        "a group, wholly",
-        "*.configs[streams.assignor.name].value",
-        ("\"sticky\"", "null"),
-        "there are no streams groups",
-    ),
     differs(ApiKey::DESCRIBE_CONFIGS, "a topic that is not there", "*.error_message", ("\"\"", "<text>"), WORDS),
     differs(ApiKey::CREATE_PARTITIONS, "of a topic that is not there", "*.error_message", ANY_TEXT, WORDS),
     differs(

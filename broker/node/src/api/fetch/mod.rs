@@ -148,7 +148,8 @@ fn senseless(ctx: &Ctx, correlation_id: i32, session_id: i32, wanted: &[Wanted])
             topics.push(FetchedTopic { name: Cow::Borrowed(&one.topic), id: one.id, partitions: Vec::new() });
         }
         if let Some(topic) = topics.last_mut() {
-            topic.partitions.push(FetchedPartition::failed(one.partition.index, code::UNKNOWN_SERVER_ERROR));
+            let row = FetchedPartition::failed(one.partition.index, code::UNKNOWN_SERVER_ERROR);
+            topic.partitions.push(FetchedPartition { aborted_transactions: Some(Vec::new()), ..row });
         }
     }
     let error_code = code::UNKNOWN_SERVER_ERROR;
