@@ -14,116 +14,22 @@
 //!   1. `high <= end`, `synced <= end`, and `high` never goes back within a leader epoch.
 //!   2. The leader is in its own ISR, and at most one change of the ISR is proposed at a time.
 //!   3. `high` stands still while the committed ISR is smaller than the effective min ISR (KIP-966).
-
 //!
-//! Read next: `follower` (what is known of each, and when it counts as caught up).
+//! Read next: `isr` (proposals and their answers), `../remote` (what is known of each follower, and when it counts as caught
+//! up), `input` (what may happen).
+
+mod input;
+mod isr;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use ballast_wire::{BrokerId, LeaderEpoch, Offset, PartitionEpoch};
 
-use super::follower::Follower;
+pub use self::input::{AcksAll, Effect, Input, IsrRefusal, LeaderConfig, LeaderState, StrangerFetch};
+use self::isr::Pending;
+use super::planted::{Bug, Planted};
+use super::remote::RemoteReplica;
 use crate::machine::{Machine, Tick};
-
-/// What the controller has decided about the partition.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LeaderState {
-    /// The leader epoch that this leadership stands for.
-    pub leader_epoch: LeaderEpoch,
-    /// The partition epoch of the newest change seen.
-    pub partition_epoch: PartitionEpoch,
-    /// All assigned replicas, in order of preference.
-    pub replicas: Vec<BrokerId>,
-    /// The in-sync ones among them.
-    pub isr: Vec<BrokerId>,
-}
-
-/// What the settings say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LeaderConfig {
-    /// `min.insync.replicas`.
-    pub min_isr: usize,
-    /// `flush.messages=1`: only synced records count.
-    pub durable: bool,
-    /// `replica.lag.time.max.ms`.
-    pub lag_max_ms: u64,
-}
-
-/// What may happen to a leader.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Input {
-    /// The log's published end moved.
-    Appended {
-        /// The new end.
-        end: Offset,
-    },
-    /// The log was synced.
-    Synced {
-        /// Everything below it survives a crash.
-        end: Offset,
-    },
-    /// A follower asked for records.
-    Fetched {
-        /// Who asked.
-        by: BrokerId,
-        /// The follower's end: it has everything below.
-        from: Offset,
-        /// Its first offset, -1 if it does not say.
-        log_start: Offset,
-        /// The broker epoch that it fetched with, -1 from followers that send none.
-        broker_epoch: i64,
-    },
-    /// Which brokers could join the ISR: not fenced, not shutting down; with their broker epochs.
-    Eligible(BTreeMap<BrokerId, i64>),
-    /// The controller changed the partition but left the leadership as it is.
-    IsrCommitted {
-        /// The new ISR.
-        isr: Vec<BrokerId>,
-        /// Its partition epoch. Older ones than the present are ignored.
-        partition_epoch: PartitionEpoch,
-    },
-    /// The controller changed who is assigned but left the leadership as it is: a reassignment began or was reordered.
-    /// Ignored when older than the present, as `IsrCommitted` is.
-    Reassigned {
-        /// All assigned replicas, in order of preference.
-        replicas: Vec<BrokerId>,
-        /// The ISR.
-        isr: Vec<BrokerId>,
-        /// The partition epoch of the change.
-        partition_epoch: PartitionEpoch,
-    },
-    /// The controller refused what was proposed; a new proposal may follow.
-    IsrRefused,
-    /// The settings changed.
-    Configured(LeaderConfig),
-    /// Time passed.
-    Timer,
-}
-
-/// What a leader asks of the world.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Effect {
-    /// The high watermark moved: consumers may read below it, and produces that wait for it are answered.
-    PublishHigh(Offset),
-    /// Ask the controller for another ISR.
-    ProposeIsr {
-        /// Its members with their broker epochs (-1 unknown).
-        isr: Vec<(BrokerId, i64)>,
-        /// The partition epoch that the change builds on.
-        partition_epoch: PartitionEpoch,
-    },
-}
-
-/// What a produce with acks=all that ends at some offset may be told now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AcksAll {
-    /// Nothing yet: some in-sync replica lacks it.
-    Waiting,
-    /// Every in-sync replica has it, and there are enough of them.
-    Done,
-    /// Every in-sync replica has it, but they have become too few: NOT_ENOUGH_REPLICAS_AFTER_APPEND (20).
-    TooFewReplicas,
-}
 
 /// The machine.
 #[derive(Debug, Clone)]
@@ -131,14 +37,15 @@ pub struct Leader {
     me: BrokerId,
     state: LeaderState,
     config: LeaderConfig,
-    pending: Option<BTreeSet<BrokerId>>,
-    followers: BTreeMap<BrokerId, Follower>,
+    pending: Option<Pending>,
+    followers: BTreeMap<BrokerId, RemoteReplica>,
     eligible: BTreeMap<BrokerId, i64>,
     epoch_start: Offset,
     end: Offset,
     synced: Offset,
     high: Offset,
     next_check: Tick,
+    planted: Planted,
 }
 
 impl Leader {
@@ -151,7 +58,7 @@ impl Leader {
     pub fn new(me: BrokerId, state: LeaderState, config: LeaderConfig, end: Offset, high: Offset, now: Tick) -> Leader {
         let followers = state.replicas.iter().filter(|id| **id != me).map(|id| {
             let caught_up_at = state.isr.contains(id).then_some(now);
-            (*id, Follower { caught_up_at, ..Follower::default() })
+            (*id, RemoteReplica { caught_up_at, ..RemoteReplica::default() })
         });
         let leader = Leader {
             me,
@@ -165,9 +72,16 @@ impl Leader {
             next_check: now + config.lag_max_ms / 2,
             state,
             config,
+            planted: Planted::default(),
         };
         leader.check();
         leader
+    }
+
+    /// The same leader with a bug in it.
+    #[cfg(test)]
+    pub(crate) fn with_planted(self, bug: Option<Bug>) -> Leader {
+        Leader { planted: Planted::new(bug), ..self }
     }
 
     /// The committed end: what consumers may read.
@@ -202,13 +116,41 @@ impl Leader {
 
     /// What is known of a follower; `None` if it is not assigned.
     #[must_use]
-    pub fn follower(&self, id: BrokerId) -> Option<&Follower> {
+    pub fn follower(&self, id: BrokerId) -> Option<&RemoteReplica> {
         self.followers.get(&id)
+    }
+
+    /// May this replica fetch, with the leader epoch and the broker epoch that it names (-1 none)?
+    ///
+    /// # Errors
+    /// Not assigned, or the request comes from a life of the broker that is over (KIP-903).
+    pub fn judge_follower(&self, by: BrokerId, asked: LeaderEpoch, broker_epoch: i64) -> Result<(), StrangerFetch> {
+        let Some(follower) = self.followers.get(&by) else {
+            return Err(if asked >= 0 { StrangerFetch::Early(by) } else { StrangerFetch::NotAssigned(by) });
+        };
+        let registered = self.eligible.get(&by).copied().unwrap_or(-1);
+        let known = registered.max(follower.broker_epoch);
+        if broker_epoch != -1 && broker_epoch < known {
+            return Err(StrangerFetch::FormerLife { given: broker_epoch, known });
+        }
+        Ok(())
+    }
+
+    /// The replicas that a consumer may be sent to instead (KIP-392): in sync, alive, with their ends, log starts and the ticks
+    /// at which they were last caught up. The leader itself is not among them.
+    pub fn in_sync_followers(&self) -> impl Iterator<Item = (BrokerId, &RemoteReplica)> {
+        let followers = self.followers.iter();
+        followers
+            .filter(|(id, _)| self.state.isr.contains(id) && self.eligible.contains_key(id))
+            .map(|(id, follower)| (*id, follower))
     }
 
     /// What may a produce with acks=all that ends at `end` be told now?
     #[must_use]
     pub fn acks_all(&self, end: Offset) -> AcksAll {
+        if self.planted.is(Bug::AckBeforeFollowerFetch) && self.end >= end {
+            return AcksAll::Done;
+        }
         match (self.high >= end, self.is_under_min_isr()) {
             (false, _) => AcksAll::Waiting,
             (true, false) => AcksAll::Done,
@@ -242,14 +184,14 @@ impl Leader {
     }
 
     fn is_in_maximal_isr(&self, id: BrokerId) -> bool {
-        self.state.isr.contains(&id) || self.pending.as_ref().is_some_and(|pending| pending.contains(&id))
+        self.state.isr.contains(&id) || self.pending.as_ref().is_some_and(|pending| pending.isr.contains(&id))
     }
 
-    fn is_eligible(&self, id: BrokerId, follower: &Follower) -> bool {
+    fn is_eligible(&self, id: BrokerId, follower: &RemoteReplica) -> bool {
         self.eligible.get(&id).is_some_and(|epoch| follower.broker_epoch == -1 || *epoch == follower.broker_epoch)
     }
 
-    fn is_caught_up(&self, follower: &Follower, now: Tick) -> bool {
+    fn is_caught_up(&self, follower: &RemoteReplica, now: Tick) -> bool {
         follower.is_caught_up(now, self.end, self.config.lag_max_ms)
     }
 
@@ -275,6 +217,9 @@ impl Leader {
         }
         let mut high = if self.config.durable { self.synced } else { self.end };
         for (id, follower) in &self.followers {
+            if self.planted.is(Bug::WatermarkByIsr) && !self.state.isr.contains(id) {
+                continue;
+            }
             let waits_to_join = || self.is_eligible(*id, follower) && self.is_caught_up(follower, now);
             if self.is_in_maximal_isr(*id) || (follower.end.is_some() && waits_to_join()) {
                 high = high.min(follower.end.unwrap_or(self.high));
@@ -284,37 +229,6 @@ impl Leader {
             self.high = high;
             out.push(Effect::PublishHigh(high));
         }
-    }
-
-    /// A follower that has everything committed, and all that this leader was elected with, may join.
-    fn expand(&mut self, by: BrokerId, out: &mut Vec<Effect>) {
-        let Some(follower) = self.followers.get(&by) else { return };
-        let end = follower.end.unwrap_or(-1);
-        let may_join = end >= self.high && end >= self.epoch_start && self.is_eligible(by, follower);
-        if may_join && !self.is_in_maximal_isr(by) {
-            let isr = self.state.isr.iter().copied().chain([by]).collect();
-            self.propose(isr, out);
-        }
-    }
-
-    fn shrink(&mut self, now: Tick, out: &mut Vec<Effect>) {
-        let lags = |id: &BrokerId| {
-            *id != self.me && self.followers.get(id).is_none_or(|follower| !self.is_caught_up(follower, now))
-        };
-        let isr: BTreeSet<BrokerId> = self.state.isr.iter().copied().filter(|id| !lags(id)).collect();
-        if isr.len() < self.state.isr.len() {
-            self.propose(isr, out);
-        }
-    }
-
-    fn propose(&mut self, isr: BTreeSet<BrokerId>, out: &mut Vec<Effect>) {
-        if self.pending.is_some() {
-            return;
-        }
-        let epoch_of = |id: &BrokerId| self.followers.get(id).map_or(-1, |follower| follower.broker_epoch);
-        let members = isr.iter().map(|id| (*id, epoch_of(id))).collect();
-        self.pending = Some(isr);
-        out.push(Effect::ProposeIsr { isr: members, partition_epoch: self.state.partition_epoch });
     }
 }
 
@@ -327,7 +241,9 @@ impl Machine for Leader {
             Input::Appended { end } => self.end = self.end.max(end),
             Input::Synced { end } => self.synced = self.synced.max(end.min(self.end)),
             Input::Fetched { by, from, log_start, broker_epoch } => {
-                if let Some(follower) = self.followers.get_mut(&by) {
+                if self.judge_follower(by, self.state.leader_epoch, broker_epoch).is_ok()
+                    && let Some(follower) = self.followers.get_mut(&by)
+                {
                     follower.fetched(now, from, log_start, broker_epoch, self.end);
                     self.expand(by, out);
                 }
@@ -337,9 +253,10 @@ impl Machine for Leader {
             Input::Reassigned { replicas, isr, partition_epoch } => {
                 self.committed(Some(replicas), isr, partition_epoch);
             }
-            Input::IsrRefused => self.pending = None,
+            Input::IsrRefused { partition_epoch, why } => self.refused(now, partition_epoch, why),
             Input::Configured(config) => self.config = config,
             Input::Timer => {
+                self.propose_again(now, out);
                 if now >= self.next_check {
                     self.next_check = now + (self.config.lag_max_ms / 2).max(1);
                     self.shrink(now, out);
@@ -350,7 +267,9 @@ impl Machine for Leader {
     }
 
     fn wake_at(&self) -> Option<Tick> {
-        (self.state.isr.len() > 1).then_some(self.next_check)
+        let check = (self.state.replicas.len() > 1).then_some(self.next_check);
+        let again = self.pending.as_ref().and_then(|pending| pending.again_at);
+        check.into_iter().chain(again).min()
     }
 
     fn check(&self) {
@@ -366,7 +285,7 @@ impl Machine for Leader {
             assert!(self.state.replicas.contains(id), "{id} is in the ISR but not in {:?}", self.state.replicas);
         }
         if let Some(pending) = &self.pending {
-            assert!(pending.contains(&self.me), "leader {} proposes an ISR without itself: {pending:?}", self.me);
+            assert!(pending.isr.contains(&self.me), "leader {} proposes an ISR without itself: {pending:?}", self.me);
         }
         let assigned = self.state.replicas.iter().filter(|id| **id != self.me);
         assert!(
@@ -378,3 +297,6 @@ impl Machine for Leader {
         );
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,6 @@
 //! The leader's machine, stepped.
 
-use super::{AcksAll, Effect, Input, Leader, LeaderConfig, LeaderState};
+use super::{AcksAll, Effect, Input, IsrRefusal, Leader, LeaderConfig, LeaderState, StrangerFetch};
 use crate::machine::{Machine, Tick};
 
 const LAG_MAX_MS: u64 = 1000;
@@ -40,6 +40,10 @@ fn appended(end: i64) -> Input {
 
 fn fetched(by: i32, from: i64) -> Input {
     Input::Fetched { by, from, log_start: 0, broker_epoch: 7 }
+}
+
+fn refused(why: IsrRefusal) -> Input {
+    Input::IsrRefused { partition_epoch: 5, why }
 }
 
 fn proposed(isr: &[i32]) -> Effect {
@@ -102,7 +106,7 @@ fn only_one_change_of_the_isr_is_in_flight() {
     let mut rig = leader_with(&[1, 2, 3], &[1], 1, false);
     assert_eq!(rig.step(fetched(2, 0)), [proposed(&[1, 2])]);
     assert_eq!(rig.step(fetched(3, 0)), []);
-    rig.step(Input::IsrRefused);
+    rig.step(refused(IsrRefusal::Ineligible));
     assert_eq!(rig.step(fetched(3, 0)), [proposed(&[1, 3])]);
 }
 
@@ -112,7 +116,7 @@ fn a_follower_without_progress_leaves_after_the_lag_limit() {
     rig.step(appended(10));
     assert_eq!(rig.after(LAG_MAX_MS / 2, Input::Timer), [], "half the limit is not the limit");
     assert_eq!(rig.after(LAG_MAX_MS, Input::Timer), [proposed(&[1])]);
-    assert_eq!(rig.step(Input::IsrRefused), [], "without its vote nothing is committed");
+    assert_eq!(rig.step(refused(IsrRefusal::Ineligible)), [], "without its vote nothing is committed");
 }
 
 #[test]
@@ -212,6 +216,7 @@ fn the_watermark_waits_for_a_caught_up_replica_outside_the_isr() {
     assert_eq!(rig.step(appended(10)), [], "3 had everything a moment ago and may join; 2 is proposed");
     assert_eq!(rig.step(fetched(2, 10)), []);
     assert_eq!(rig.step(fetched(3, 8)), [Effect::PublishHigh(8)]);
+    assert!(rig.leader.wake_at().is_some(), "though the leader is alone in its ISR");
     assert_eq!(rig.after(LAG_MAX_MS + 1, Input::Timer), [Effect::PublishHigh(10)], "it has fallen back");
 }
 
@@ -240,4 +245,85 @@ fn low_watermark_is_the_least_start_of_the_replicas_that_are_alive() {
     assert_eq!(rig.leader.low_watermark(30), 10);
     rig.step(Input::Eligible([(1, 7), (3, 7)].into()));
     assert_eq!(rig.leader.low_watermark(30), 20, "2 is fenced");
+}
+
+#[test]
+fn a_refused_member_no_longer_holds_the_watermark() {
+    let mut rig = leader_with(&[1, 2], &[1], 1, false);
+    rig.step(fetched(2, 0));
+    rig.step(Input::Eligible([(1, 7)].into()));
+    assert_eq!(rig.step(appended(10)), [], "it is proposed");
+    assert_eq!(rig.step(refused(IsrRefusal::Ineligible)), [Effect::PublishHigh(10)]);
+}
+
+#[test]
+fn a_proposal_that_was_overtaken_may_have_been_applied() {
+    let mut rig = leader_with(&[1, 2], &[1], 1, false);
+    rig.step(fetched(2, 0));
+    rig.step(Input::Eligible([(1, 7)].into()));
+    rig.step(appended(10));
+    assert_eq!(rig.step(refused(IsrRefusal::Overtaken)), [], "perhaps an earlier copy of it changed the epoch");
+    assert_eq!(rig.after(LAG_MAX_MS / 4, Input::Timer), [], "asking again is of no use");
+    let committed = Input::IsrCommitted { isr: vec![1], partition_epoch: 7 };
+    assert_eq!(rig.step(committed), [Effect::PublishHigh(10)], "the metadata says that it was not");
+}
+
+#[test]
+fn a_refusal_does_not_speak_for_a_copy_whose_answer_was_lost() {
+    let mut rig = leader_with(&[1, 2], &[1], 1, false);
+    rig.step(fetched(2, 0));
+    rig.step(appended(10));
+    rig.step(refused(IsrRefusal::Lost));
+    assert_eq!(rig.after(50, Input::Timer), [proposed(&[1, 2])], "asked again");
+    rig.step(Input::Eligible([(1, 7)].into()));
+    assert_eq!(rig.step(refused(IsrRefusal::Ineligible)), [], "the first copy may still come, when 2 is back");
+    let effects = rig.after(LAG_MAX_MS, Input::Timer);
+    assert!(effects.contains(&proposed(&[1, 2])), "{effects:?}");
+    assert_eq!(rig.step(refused(IsrRefusal::Ineligible)), [Effect::PublishHigh(10)], "no copy lives that long");
+}
+
+#[test]
+fn an_undecided_proposal_is_asked_again() {
+    let mut rig = leader_with(&[1, 2], &[1], 1, false);
+    rig.step(fetched(2, 0));
+    assert_eq!(rig.step(refused(IsrRefusal::Undecided)), []);
+    assert_eq!(rig.leader.wake_at(), Some(rig.now + 50));
+    assert_eq!(rig.after(50, Input::Timer), [proposed(&[1, 2])]);
+    assert_eq!(rig.after(50, Input::Timer), [], "a copy is on its way");
+}
+
+#[test]
+fn an_answer_to_an_earlier_proposal_is_ignored() {
+    let mut rig = leader_with(&[1, 2], &[1], 1, false);
+    rig.step(fetched(2, 0));
+    let other = Input::IsrRefused { partition_epoch: 4, why: IsrRefusal::Ineligible };
+    assert_eq!(rig.step(other), []);
+    assert_eq!(rig.step(fetched(2, 0)), [], "still proposed");
+}
+
+#[test]
+fn strangers_and_former_lives_are_refused() {
+    let rig = leader_with(&[1, 2], &[1, 2], 1, false);
+    assert_eq!(rig.leader.judge_follower(2, 3, 7), Ok(()));
+    assert_eq!(rig.leader.judge_follower(2, -1, -1), Ok(()), "an old follower names neither");
+    assert_eq!(rig.leader.judge_follower(9, 3, 7), Err(StrangerFetch::Early(9)));
+    assert_eq!(rig.leader.judge_follower(9, -1, 7), Err(StrangerFetch::NotAssigned(9)));
+    assert_eq!(rig.leader.judge_follower(2, 3, 6), Err(StrangerFetch::FormerLife { given: 6, known: 7 }));
+}
+
+#[test]
+fn a_fetch_of_a_former_life_says_nothing_about_the_log() {
+    let mut rig = leader_with(&[1, 2], &[1, 2], 1, false);
+    rig.step(appended(10));
+    let late = Input::Fetched { by: 2, from: 10, log_start: 0, broker_epoch: 6 };
+    assert_eq!(rig.step(late), [], "what that life had may be lost");
+    assert_eq!(rig.leader.high(), 0);
+}
+
+#[test]
+fn consumers_may_be_sent_to_members_of_the_isr_that_are_alive() {
+    let mut rig = leader_with(&[1, 2, 3, 4], &[1, 2, 3], 1, false);
+    rig.step(Input::Eligible([(1, 7), (2, 7), (4, 7)].into()));
+    let ids: Vec<_> = rig.leader.in_sync_followers().map(|(id, _)| id).collect();
+    assert_eq!(ids, [2]);
 }

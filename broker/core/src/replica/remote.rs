@@ -10,7 +10,7 @@ use crate::machine::Tick;
 
 /// A follower, as far as its leader knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Follower {
+pub struct RemoteReplica {
     /// Everything below is in its log; unknown before its first fetch.
     pub end: Option<Offset>,
     /// Its first offset, -1 if it has not said.
@@ -23,13 +23,13 @@ pub struct Follower {
     pub(super) last_fetch: Option<(Tick, Offset)>,
 }
 
-impl Default for Follower {
-    fn default() -> Follower {
-        Follower { end: None, log_start: -1, broker_epoch: -1, caught_up_at: None, last_fetch: None }
+impl Default for RemoteReplica {
+    fn default() -> RemoteReplica {
+        RemoteReplica { end: None, log_start: -1, broker_epoch: -1, caught_up_at: None, last_fetch: None }
     }
 }
 
-impl Follower {
+impl RemoteReplica {
     pub(super) fn fetched(
         &mut self,
         now: Tick,
