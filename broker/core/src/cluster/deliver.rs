@@ -167,24 +167,17 @@ impl World {
             107 => "a proposal is refused (107)",
             _ => "a proposal fails otherwise",
         });
-        let why = match result {
+        match result {
             Ok(state) if state.leader_epoch == leader.leader_epoch() => {
                 let (isr, partition_epoch) = (state.isr, state.partition_epoch);
-                return self.step_leader(at, replica::Input::IsrCommitted { isr, partition_epoch });
+                self.step_leader(at, replica::Input::IsrCommitted { isr, partition_epoch });
             }
-            Ok(_) => return,
-            Err(AlterPartitionError::IneligibleReplica(_)) => IsrRefusal::Ineligible,
-            Err(AlterPartitionError::ControllerBehind { .. }) => IsrRefusal::Undecided,
-            Err(
-                AlterPartitionError::InvalidUpdateVersion { .. }
-                | AlterPartitionError::FencedLeaderEpoch { .. }
-                | AlterPartitionError::NewLeaderElected
-                | AlterPartitionError::UnknownPartition
-                | AlterPartitionError::UnknownTopicId(_)
-                | AlterPartitionError::InvalidRequest(_),
-            ) => IsrRefusal::Overtaken,
-        };
-        self.step_leader(at, replica::Input::IsrRefused { partition_epoch, why });
+            Ok(_) => {}
+            Err(_) => {
+                let why = IsrRefusal::from_code(code);
+                self.step_leader(at, replica::Input::IsrRefused { partition_epoch, why });
+            }
+        }
     }
 
     /// Brokers that are in sync again have nothing left of an unclean stop.

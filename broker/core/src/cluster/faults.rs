@@ -19,6 +19,9 @@ impl World {
     /// Perhaps something goes wrong. Brokers that are down come back sooner or later.
     pub(super) fn fault(&mut self) {
         self.forgive();
+        if self.network.is_cut() && self.random.chance(40) {
+            self.network.unblock_all();
+        }
         let at = self.random.index(self.brokers.len());
         if !self.brokers[at].up {
             if self.random.chance(200) {

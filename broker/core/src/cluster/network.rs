@@ -92,6 +92,10 @@ impl Network {
         self.blocked.insert((from, to));
     }
 
+    pub(super) fn is_cut(&self) -> bool {
+        !self.blocked.is_empty()
+    }
+
     pub(super) fn unblock_all(&mut self) {
         self.blocked.clear();
     }

@@ -15,7 +15,7 @@ pub(super) enum Planted {
 }
 
 /// `Plan::metadata` of a cluster that is well.
-pub(super) const METADATA_PER_MILLE: u64 = 400;
+const METADATA_PER_MILLE: u64 = 400;
 
 #[derive(Debug, Clone)]
 pub(super) struct Plan {
@@ -59,7 +59,7 @@ impl Plan {
             elr,
             lost: rate(200),
             answers_lost: rate(400),
-            metadata: if slow_metadata { 20 } else { METADATA_PER_MILLE },
+            metadata: if slow_metadata { 30 } else { METADATA_PER_MILLE },
             doubled: rate(200),
             clean_stops: rate(60),
             kills: rate(60),
@@ -69,6 +69,23 @@ impl Plan {
             preferred_elections: rate(40),
             deletions: rate(80),
             planted,
+        }
+    }
+
+    /// The same cluster without any faults.
+    pub(super) fn calm(&self) -> Plan {
+        Plan {
+            lost: 0,
+            answers_lost: 0,
+            metadata: METADATA_PER_MILLE,
+            clean_stops: 0,
+            kills: 0,
+            power_losses: 0,
+            partitions: 0,
+            failovers: 0,
+            preferred_elections: 0,
+            deletions: 0,
+            ..self.clone()
         }
     }
 

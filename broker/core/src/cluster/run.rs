@@ -4,12 +4,16 @@ use std::collections::BTreeMap;
 
 use super::broker::Role;
 use super::history::History;
-use super::plan::{METADATA_PER_MILLE, Plan, Planted};
+use super::plan::{Plan, Planted};
 use super::random::Random;
 use super::world::{BROKERS, World};
+use crate::image::Partition;
 
 /// Steps with faults.
-pub(super) const STEPS: usize = 4_000;
+pub(super) const STEPS: usize = 6_000;
+
+/// Calm steps before them, until somebody leads the partition.
+const STEPS_TO_BEGIN_MAX: usize = 2_000;
 
 /// What a run came to.
 pub(super) struct Outcome {
@@ -25,7 +29,14 @@ pub(super) struct Outcome {
 pub(super) fn run(seed: u64, planted: Option<Planted>, traced: bool) -> Outcome {
     let mut random = Random::new(seed);
     let plan = Plan::draw(&mut random, planted);
-    let mut world = World::new(plan.clone(), random, traced);
+    let mut world = World::new(plan.calm(), random, traced);
+    for _ in 0..STEPS_TO_BEGIN_MAX {
+        world.step();
+        if world.quorum.partition().is_some_and(Partition::has_leader) {
+            break;
+        }
+    }
+    world.plan = plan.clone();
     for _ in 0..STEPS {
         world.step();
         if world.history.violation.is_some() {
@@ -49,9 +60,7 @@ impl World {
     fn heal(&mut self) {
         self.trace(|| "everything is mended".to_owned());
         self.network.unblock_all();
-        self.plan.lost = 0;
-        self.plan.answers_lost = 0;
-        self.plan.metadata = METADATA_PER_MILLE;
+        self.plan = self.plan.calm();
         let before = self.next_value;
         for round in 0..ROUNDS {
             for at in 0..self.brokers.len() {

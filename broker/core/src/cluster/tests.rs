@@ -5,7 +5,7 @@ use super::run::{Outcome, run};
 use crate::replica::Bug;
 
 /// Seeds of an ordinary run of the tests; `BALLAST_SEEDS` asks for another number.
-const SEEDS: u64 = 200;
+const SEEDS: u64 = 150;
 
 /// A planted bug has to show within so many seeds.
 const SEEDS_PER_BUG: u64 = 500;

@@ -84,6 +84,18 @@ pub enum Answer {
     Failed,
 }
 
+impl Answer {
+    /// What Kafka's error code in a fetch answer means to a follower. 0 is no error.
+    #[must_use]
+    pub fn from_code(code: i16) -> Answer {
+        match code {
+            1 => Answer::OutOfRange,
+            74 => Answer::FencedLeaderEpoch,
+            _ => Answer::Failed,
+        }
+    }
+}
+
 /// What may happen to a follower.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {

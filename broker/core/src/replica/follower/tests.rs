@@ -191,6 +191,15 @@ fn a_fenced_follower_waits_for_metadata_and_any_other_for_a_second() {
 }
 
 #[test]
+fn every_error_but_two_is_waited_out() {
+    assert_eq!(Answer::from_code(1), Answer::OutOfRange);
+    assert_eq!(Answer::from_code(74), Answer::FencedLeaderEpoch);
+    for code in [3, 6, 56, 75, 76, 100, 103, -1] {
+        assert_eq!(Answer::from_code(code), Answer::Failed, "{code}");
+    }
+}
+
+#[test]
 fn answers_to_any_question_but_the_last_are_dropped() {
     let mut rig = Rig::new(10, 4, false);
     let old = rig.fetch().ticket;

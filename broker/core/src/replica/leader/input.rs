@@ -44,6 +44,18 @@ pub enum IsrRefusal {
     Lost,
 }
 
+impl IsrRefusal {
+    /// What Kafka's error code for a partition, or for a whole AlterPartition, means to the leader that asked. 0 is no refusal.
+    #[must_use]
+    pub fn from_code(code: i16) -> IsrRefusal {
+        match code {
+            55 | 107 => IsrRefusal::Ineligible,
+            3 | 42 | 74 | 95 | 100 | 108 => IsrRefusal::Overtaken,
+            _ => IsrRefusal::Undecided,
+        }
+    }
+}
+
 /// What may happen to a leader.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {

@@ -283,6 +283,16 @@ fn a_refusal_does_not_speak_for_a_copy_whose_answer_was_lost() {
 }
 
 #[test]
+fn only_two_codes_say_that_a_proposal_was_not_applied() {
+    for code in -1..150 {
+        let certain = IsrRefusal::from_code(code) == IsrRefusal::Ineligible;
+        assert_eq!(certain, code == 55 || code == 107, "{code}");
+    }
+    assert_eq!(IsrRefusal::from_code(95), IsrRefusal::Overtaken);
+    assert_eq!(IsrRefusal::from_code(41), IsrRefusal::Undecided, "another controller may decide");
+}
+
+#[test]
 fn an_undecided_proposal_is_asked_again() {
     let mut rig = leader_with(&[1, 2], &[1], 1, false);
     rig.step(fetched(2, 0));
