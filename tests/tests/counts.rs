@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What is counted, and where.
-const AREAS: [(&str, &str); 12] = [
+const AREAS: [(&str, &str); 15] = [
     ("bytes: frames, batches, compression", "client/wire"),
     ("transport, clock", "client/net"),
     ("the client", "client/src"),
@@ -16,7 +16,10 @@ const AREAS: [(&str, &str); 12] = [
     ("the broker's parts", "broker/node"),
     ("the command line", "tools"),
     ("the log and the metadata log on the faulty disk", "tests/tests/log tests/tests/quorum_storage tests/src/disk"),
-    ("answers that Apache Kafka gives too", "tests/tests/traps"),
+    ("answers that Apache Kafka gives too", "tests/tests/traps tests/tests/admin tests/tests/groups"),
+    ("answers beside Apache Kafka's, field by field (a test is a table)", "tests/tests/differential"),
+    ("our group consumer, alone and beside librdkafka", "tests/tests/client_groups"),
+    ("a broker inside a test", "tests/tests/embedding"),
     ("what users of such brokers reported", "tests/tests/field_reports tests/tests/scale"),
     ("hostile bytes", "tests/tests/hostile"),
     ("the program from outside, and the house", "tests/tests/*"),

@@ -12,8 +12,11 @@ use crate::machine::{Machine, Tick};
 
 /// Pause after the first failure in a row.
 const RETRY_FIRST_MS: Tick = 50;
-/// Pause between heartbeats of a broker that waits to be released.
-const LEAVING_INTERVAL_MS: Tick = 100;
+/// First pause between heartbeats of a broker that waits to be released. It doubles: leaderships that are handed over within
+/// the controller's turn cost a few milliseconds, those that wait for other brokers cost them no flood.
+const LEAVING_FIRST_MS: Tick = 5;
+/// Longest such pause.
+const LEAVING_MAX_MS: Tick = 100;
 
 /// Kafka's codes that mean: the controller does not know this broker (any more) under this epoch.
 const REGISTER_AGAIN: [i16; 2] = [77, 102];
@@ -51,6 +54,8 @@ enum Phase {
     Leaving {
         epoch: i64,
         deadline: Tick,
+        /// Before the next heartbeat, if this one does not release it.
+        pause_ms: Tick,
     },
     Stopped,
 }
@@ -140,8 +145,9 @@ impl Registration {
                 self.next_send = Some(now + pause_ms);
             }
             Phase::Leaving { epoch, .. } if should_shut_down => self.stopped(true, epoch, out),
-            Phase::Leaving { .. } => {
-                self.next_send = Some(now + LEAVING_INTERVAL_MS.min(self.config.heartbeat_interval_ms));
+            Phase::Leaving { ref mut pause_ms, .. } => {
+                self.next_send = Some(now + (*pause_ms).min(self.config.heartbeat_interval_ms));
+                *pause_ms = (*pause_ms * 2).min(LEAVING_MAX_MS);
             }
             Phase::Idle | Phase::Registering { .. } | Phase::Stopped => {}
         }
@@ -150,7 +156,8 @@ impl Registration {
     fn shutdown(&mut self, now: Tick, out: &mut Vec<Effect>) {
         match self.phase {
             Phase::Member { epoch, .. } => {
-                self.phase = Phase::Leaving { epoch, deadline: now + self.config.shutdown_timeout_ms };
+                let deadline = now + self.config.shutdown_timeout_ms;
+                self.phase = Phase::Leaving { epoch, deadline, pause_ms: LEAVING_FIRST_MS };
                 self.news = true;
                 self.next_send = Some(now);
             }
@@ -197,7 +204,7 @@ impl Registration {
                 self.stop();
                 out.push(Effect::GiveUp { reason });
             }
-            Phase::Leaving { epoch, deadline } if now >= deadline => self.stopped(false, epoch, out),
+            Phase::Leaving { epoch, deadline, .. } if now >= deadline => self.stopped(false, epoch, out),
             _ => {}
         }
     }

@@ -144,9 +144,13 @@ fn a_refusal_that_no_retry_can_change_is_final() {
 fn a_stopping_broker_asks_until_it_is_released() {
     let mut rig = Rig::running();
     assert_eq!(rig.step(Input::Shutdown), [heartbeat(20, false, true)]);
-    assert_eq!(rig.step(answered(false)), []);
-    assert_eq!(rig.next_timer(), [heartbeat(20, false, true)]);
-    assert_eq!(rig.now, 100);
+    let mut asked_at = Vec::new();
+    for _ in 0..7 {
+        assert_eq!(rig.step(answered(false)), []);
+        assert_eq!(rig.next_timer(), [heartbeat(20, false, true)]);
+        asked_at.push(rig.now);
+    }
+    assert_eq!(asked_at, [5, 15, 35, 75, 155, 255, 355], "soon at first, every 100 ms later");
     let released = Input::HeartbeatAnswered { is_caught_up: true, is_fenced: true, should_shut_down: true };
     assert_eq!(rig.step(released), [Effect::Stopped { released: true, epoch: 20 }]);
     assert_eq!(rig.step(Input::Shutdown), [], "it stops once");
