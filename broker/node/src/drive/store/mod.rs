@@ -106,14 +106,17 @@ impl Store {
     }
 }
 
-/// Runs blocking work on the disk's threads.
-pub(crate) async fn on_disk<T: Send + 'static>(disk: &Arc<dyn Disk>, work: impl FnOnce() -> T + Send + 'static) -> T {
+/// Runs blocking work on the disk's threads. It starts now, not when it is awaited: several run side by side.
+pub(crate) fn on_disk<T: Send + 'static, W: FnOnce() -> T + Send + 'static>(
+    disk: &Arc<dyn Disk>,
+    work: W,
+) -> impl Future<Output = T> + Send + use<T, W> {
     let (done, result) = oneshot::channel();
     disk.spawn(Box::new(move || {
         // Whoever asked may have gone.
         let _ = done.send(work());
     }));
-    result.await.expect("a disk runs every job that it takes")
+    async move { result.await.expect("a disk runs every job that it takes") }
 }
 
 /// Runs blocking work that only reads on the disk's threads for that: it never waits for a sync.
