@@ -139,7 +139,7 @@ impl Broker {
     pub(super) fn stop(&mut self) {
         self.high_checkpoint = self.high();
         self.log.sync();
-        self.clean_epoch = self.broker_epoch.or(self.clean_epoch);
+        self.clean_epoch = self.broker_epoch;
         self.end();
     }
 

@@ -37,8 +37,11 @@ impl World {
             hit
         };
         if drawn(self.plan.clean_stops) {
-            let stops_at = self.now + PATIENCE_MS;
-            self.brokers[at].stops_at.get_or_insert(stops_at);
+            // One that does not know its epoch yet cannot prove a clean stop: to the controllers that is an unclean one.
+            if self.brokers[at].broker_epoch.is_some() {
+                let stops_at = self.now + PATIENCE_MS;
+                self.brokers[at].stops_at.get_or_insert(stops_at);
+            }
         } else if drawn(self.plan.kills) {
             self.kill(at);
         } else if drawn(self.plan.power_losses) {
@@ -71,11 +74,14 @@ impl World {
         if !self.plan.durable && !self.others(at, |unclean| unclean != Unclean::LostPower) {
             return;
         }
-        let id = self.brokers[at].id;
-        self.trace(|| format!("broker {id} is killed"));
-        self.brokers[at].crash(None);
-        if self.random.chance(100) && self.others(at, |unclean| unclean != Unclean::LostPower) {
-            self.brokers.iter_mut().filter(|broker| broker.up).for_each(|broker| broker.crash(None));
+        let whole = self.plan.durable || self.brokers[at].unclean != Unclean::LostPower;
+        let all = whole && self.random.chance(100);
+        for other in 0..self.brokers.len() {
+            if (other == at || all) && self.brokers[other].up {
+                let id = self.brokers[other].id;
+                self.trace(|| format!("broker {id} is killed"));
+                self.brokers[other].crash(None);
+            }
         }
     }
 

@@ -71,8 +71,7 @@ impl World {
             }
             self.pass(20);
             for _ in 0..20 {
-                self.quorum.commit(self.now);
-                self.publish();
+                self.commit();
                 self.deliver_one();
                 self.check_isr();
             }

@@ -10,6 +10,7 @@ use super::network::{Envelope, Life, Message, Network};
 use super::plan::Plan;
 use super::quorum::Quorum;
 use super::random::Random;
+use crate::image::Partition;
 use crate::machine::{Machine as _, Tick};
 use crate::replica::{AcksAll, Input as LeaderInput, follower};
 
@@ -75,10 +76,7 @@ impl World {
     pub(super) fn step(&mut self) {
         match self.random.below(100) {
             0..62 => self.deliver_one(),
-            62..72 => {
-                self.quorum.commit(self.now);
-                self.publish();
-            }
+            62..72 => self.commit(),
             72..84 => {
                 let ms = 1 + self.random.below(30);
                 self.pass(ms);
@@ -88,6 +86,19 @@ impl World {
             _ => self.fault(),
         }
         self.check_isr();
+    }
+
+    /// The controllers' log takes in what is proposed.
+    pub(super) fn commit(&mut self) {
+        let before = self.quorum.partition().map(|partition| partition.partition_epoch);
+        self.quorum.commit(self.now);
+        if let Some(now) = self.quorum.partition().filter(|now| Some(now.partition_epoch) != before) {
+            let Partition { leader, leader_epoch, partition_epoch, isr, elr, last_known_elr, .. } = now;
+            self.trace(|| {
+                format!("partition epoch {partition_epoch}: {leader} leads in epoch {leader_epoch}, ISR {isr:?}, ELR {elr:?}, last known {last_known_elr:?}")
+            });
+        }
+        self.publish();
     }
 
     pub(super) fn deliver_one(&mut self) {

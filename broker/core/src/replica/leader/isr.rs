@@ -12,7 +12,7 @@
 //! when it is certain that no copy of it can be applied any more: it was refused, and none that got no answer is younger than
 //! `lag_max_ms` (no request may live longer than that).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ballast_wire::{BrokerId, PartitionEpoch};
 
@@ -26,7 +26,9 @@ const PROPOSE_AGAIN_MS: Tick = 50;
 /// A proposal on its way.
 #[derive(Debug, Clone)]
 pub(super) struct Pending {
-    pub(super) isr: BTreeSet<BrokerId>,
+    /// Its members, and the broker epochs that they had fetched under when it was made. Copies carry these: a broker that was
+    /// born again since has not shown that it is in sync (KIP-903).
+    pub(super) isr: BTreeMap<BrokerId, i64>,
     /// When to ask again; `None` while a copy is on its way, and once only the metadata can tell.
     pub(super) again_at: Option<Tick>,
     /// When the answer to a copy was last lost.
@@ -59,15 +61,16 @@ impl Leader {
         if self.pending.is_some() {
             return;
         }
+        let epoch_of = |id: &BrokerId| self.followers.get(id).map_or(-1, |follower| follower.broker_epoch);
+        let isr = isr.into_iter().map(|id| (id, epoch_of(&id))).collect();
         self.pending = Some(Pending { isr, again_at: None, lost_at: None });
         self.send_proposal(out);
     }
 
     fn send_proposal(&mut self, out: &mut Vec<Effect>) {
-        let epoch_of = |id: &BrokerId| self.followers.get(id).map_or(-1, |follower| follower.broker_epoch);
         let Some(pending) = &mut self.pending else { return };
         pending.again_at = None;
-        let isr = pending.isr.iter().map(|id| (*id, epoch_of(id))).collect();
+        let isr = pending.isr.iter().map(|(id, epoch)| (*id, *epoch)).collect();
         out.push(Effect::ProposeIsr { isr, partition_epoch: self.state.partition_epoch });
     }
 

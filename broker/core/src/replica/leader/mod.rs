@@ -184,7 +184,7 @@ impl Leader {
     }
 
     fn is_in_maximal_isr(&self, id: BrokerId) -> bool {
-        self.state.isr.contains(&id) || self.pending.as_ref().is_some_and(|pending| pending.isr.contains(&id))
+        self.state.isr.contains(&id) || self.pending.as_ref().is_some_and(|pending| pending.isr.contains_key(&id))
     }
 
     fn is_eligible(&self, id: BrokerId, follower: &RemoteReplica) -> bool {
@@ -285,7 +285,11 @@ impl Machine for Leader {
             assert!(self.state.replicas.contains(id), "{id} is in the ISR but not in {:?}", self.state.replicas);
         }
         if let Some(pending) = &self.pending {
-            assert!(pending.isr.contains(&self.me), "leader {} proposes an ISR without itself: {pending:?}", self.me);
+            assert!(
+                pending.isr.contains_key(&self.me),
+                "leader {} proposes an ISR without itself: {pending:?}",
+                self.me
+            );
         }
         let assigned = self.state.replicas.iter().filter(|id| **id != self.me);
         assert!(

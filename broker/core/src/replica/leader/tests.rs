@@ -337,3 +337,14 @@ fn consumers_may_be_sent_to_members_of_the_isr_that_are_alive() {
     let ids: Vec<_> = rig.leader.in_sync_followers().map(|(id, _)| id).collect();
     assert_eq!(ids, [2]);
 }
+
+#[test]
+fn a_proposal_that_is_asked_again_names_the_lives_that_were_in_sync() {
+    let mut rig = leader_with(&[1, 2], &[1], 1, false);
+    rig.step(fetched(2, 0));
+    rig.step(refused(IsrRefusal::Lost));
+    rig.step(appended(10));
+    let reborn = Input::Fetched { by: 2, from: 0, log_start: 0, broker_epoch: 8 };
+    rig.step(reborn);
+    assert_eq!(rig.after(50, Input::Timer), [proposed(&[1, 2])], "KIP-903: in sync was epoch 7; 8 has yet to show it");
+}
