@@ -50,6 +50,12 @@ pub(crate) struct Serve {
     /// Serves metrics and health here, or `off` [default: 127.0.0.1:9644].
     #[arg(long, value_name = "HOST:PORT|off")]
     pub(crate) http: Option<String>,
+    /// Takes part in a metadata quorum of several nodes, and listens for the others here.
+    #[arg(long, value_name = "HOST:PORT", hide = true)]
+    pub(crate) controller: Option<String>,
+    /// Voters of the metadata quorum, each with its controller address; the same on every node.
+    #[arg(long, value_name = "ID@HOST:PORT,…", requires = "controller", hide = true)]
+    pub(crate) quorum: Option<String>,
     /// Id of this node [default: 1].
     #[arg(long, value_name = "N")]
     pub(crate) node_id: Option<u32>,
@@ -100,7 +106,7 @@ async fn serve(arguments: &Serve, resolved: settings::Resolved, loggers: Loggers
     let (kafka, http) = (broker.bootstrap(), broker.http());
     announce(&kafka, http, &log_dirs);
     if let Some(path) = &arguments.ready_file {
-        write_ready_file(path, &kafka, http)?;
+        write_ready_file(path, &kafka, http, broker.controller())?;
     }
     let outcome = wait(&broker).await;
     if outcome.is_ok() {
@@ -179,10 +185,18 @@ fn announce(kafka: &str, http: Option<SocketAddr>, log_dirs: &[PathBuf]) {
 }
 
 /// Appears whole or not at all: whoever waits for it may read it at once.
-fn write_ready_file(path: &Path, kafka: &str, http: Option<SocketAddr>) -> Result<(), Failure> {
+fn write_ready_file(
+    path: &Path,
+    kafka: &str,
+    http: Option<SocketAddr>,
+    controller: Option<&str>,
+) -> Result<(), Failure> {
     let mut text = format!("{kafka}\n");
     if let Some(address) = http {
         text.push_str(&format!("http={address}\n"));
+    }
+    if let Some(address) = controller {
+        text.push_str(&format!("controller={address}\n"));
     }
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(".tmp");

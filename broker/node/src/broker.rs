@@ -7,8 +7,9 @@
 //! ```
 //! A broker is a set of tasks on the runtime that starts it; the world comes in through [`World`].
 //!
-//! Read next: `start` and `stop` (the two columns above).
+//! Read next: `start` and `stop` (the two columns above), `controllers` (the quorum).
 
+mod controllers;
 mod publish;
 mod start;
 mod stop;
@@ -68,6 +69,7 @@ pub struct Broker {
     node: Arc<Node>,
     quorum: Arc<Quorum>,
     listeners: Vec<Endpoint>,
+    controller: Option<String>,
     http: Option<SocketAddr>,
     tasks: Tasks,
 }
@@ -102,6 +104,12 @@ impl Broker {
         } else {
             format!("{}:{}", first.host, first.port)
         }
+    }
+
+    /// `HOST:PORT` of the controller listener as the rest of the quorum is told, if there is one.
+    #[must_use]
+    pub fn controller(&self) -> Option<&str> {
+        self.controller.as_deref()
     }
 
     /// Asks the controller, and waits until this broker has taken in what it decided.

@@ -20,6 +20,8 @@ const LOG_DIR: &str = "log.dir";
 const LISTENERS: &str = "listeners";
 const ADVERTISED_LISTENERS: &str = "advertised.listeners";
 const FAULTS: &str = "test.faults.enable";
+/// Name of the listener that `--controller` makes.
+const CONTROLLER: &str = "CONTROLLER";
 const HTTP_LISTENER: &str = "ballast.http.listener";
 
 /// Everything that the start needs.
@@ -49,6 +51,7 @@ pub(super) fn resolve(arguments: &Serve) -> Result<Resolved, Failure> {
         pairs.push((LOG_DIRS.to_owned(), folder.path().display().to_string()));
     }
     add_defaults(&mut pairs, arguments.ephemeral);
+    add_controller(&mut pairs, arguments);
     let (statics, notices) = Statics::merge(pairs).map_err(|errors| {
         let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
         Failure::new(lines.join("; "))
@@ -76,6 +79,7 @@ fn from_flags(arguments: &Serve) -> Vec<(String, String)> {
         (HTTP_LISTENER, arguments.http.clone()),
         ("node.id", arguments.node_id.map(|id| id.to_string())),
         ("broker.rack", arguments.rack.clone()),
+        ("controller.quorum.voters", arguments.quorum.clone()),
     ];
     flags.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
@@ -114,6 +118,16 @@ fn add_defaults(pairs: &mut Vec<(String, String)>, ephemeral: bool) {
     if !is_set(pairs, &["node.id", "broker.id"]) {
         pairs.push(("node.id".to_owned(), "1".to_owned()));
     }
+}
+
+/// `--controller` adds a listener to those that the other sources give.
+fn add_controller(pairs: &mut Vec<(String, String)>, arguments: &Serve) {
+    let Some(address) = &arguments.controller else { return };
+    let others = pairs.iter().rev().find(|(name, _)| name == LISTENERS).map(|(_, value)| value);
+    let others = others.expect("the defaults have a listener");
+    let listeners = format!("{others},{CONTROLLER}://{address}");
+    pairs.push((LISTENERS.to_owned(), listeners));
+    pairs.push(("controller.listener.names".to_owned(), CONTROLLER.to_owned()));
 }
 
 fn http(text: &str) -> Result<Option<SocketAddr>, Failure> {

@@ -13,7 +13,7 @@ use kafka_protocol::messages::{ApiVersionsRequest, ApiVersionsResponse};
 use kafka_protocol::protocol::StrBytes;
 
 use super::call::{Ctx, plain_frame};
-use super::{Api, TABLE, code};
+use super::{Api, code};
 use crate::net::conn::Answer;
 use crate::node::Node;
 
@@ -23,10 +23,10 @@ pub(super) fn handle(ctx: Ctx, request: ApiVersionsRequest) -> Ready<ApiVersions
 }
 
 /// The answer to a version that we do not know.
-pub(super) fn unsupported(node: &Node, correlation_id: i32) -> Answer {
+pub(super) fn unsupported(node: &Node, table: &'static [Api], correlation_id: i32) -> Answer {
     plain_frame(correlation_id, |body| {
         body.i16(code::UNSUPPORTED_VERSION);
-        let own: Vec<_> = served(node).filter(|(api, _)| api.key == ApiKey::API_VERSIONS).collect();
+        let own: Vec<_> = served(node, table).filter(|(api, _)| api.key == ApiKey::API_VERSIONS).collect();
         body.array(&own, |body, (api, newest)| {
             body.i16(api.key.0);
             body.i16(api.advertised_min);
@@ -36,8 +36,8 @@ pub(super) fn unsupported(node: &Node, correlation_id: i32) -> Answer {
 }
 
 /// Every API that is served, and its newest version.
-fn served(node: &Node) -> impl Iterator<Item = (&'static Api, i16)> {
-    TABLE.iter().filter_map(|api| Some((api, api.newest(node)?)))
+fn served(node: &Node, table: &'static [Api]) -> impl Iterator<Item = (&'static Api, i16)> {
+    table.iter().filter_map(|api| Some((api, api.newest(node)?)))
 }
 
 fn answer(ctx: &Ctx, request: &ApiVersionsRequest) -> ApiVersionsResponse {
@@ -46,7 +46,7 @@ fn answer(ctx: &Ctx, request: &ApiVersionsRequest) -> ApiVersionsResponse {
         response.error_code = code::INVALID_REQUEST;
         return response;
     }
-    response.api_keys = served(&ctx.node)
+    response.api_keys = served(&ctx.node, ctx.table)
         .map(|(api, newest)| {
             let entry = ApiVersion::default().with_api_key(api.key.0);
             entry.with_min_version(api.advertised_min).with_max_version(newest)

@@ -12,6 +12,7 @@ use ballast_wire::{LeaderEpoch, PartitionIndex};
 use bytes::Bytes;
 use kafka_protocol::protocol::{Encodable, Request};
 
+use super::Api;
 use super::code::{self, Code};
 use crate::drive::partition::Partition;
 use crate::net::conn::Answer;
@@ -28,6 +29,8 @@ const DECODED_GROWTH: usize = 40;
 #[derive(Clone)]
 pub(crate) struct Ctx {
     pub(crate) node: Arc<Node>,
+    /// What is served on the listener that the request came in on.
+    pub(crate) table: &'static [Api],
     pub(crate) key: ApiKey,
     pub(crate) session: Session,
     pub(crate) version: i16,

@@ -7,7 +7,7 @@ use std::future::{Ready, ready};
 
 use ballast_wire::NO_LEADER;
 use kafka_protocol::messages::describe_quorum_request::{PartitionData as Asked, TopicData as AskedTopic};
-use kafka_protocol::messages::describe_quorum_response::{PartitionData, ReplicaState, TopicData};
+use kafka_protocol::messages::describe_quorum_response::{Listener, Node, PartitionData, ReplicaState, TopicData};
 use kafka_protocol::messages::{BrokerId, DescribeQuorumRequest, DescribeQuorumResponse};
 
 use super::call::Ctx;
@@ -25,7 +25,21 @@ pub(super) fn handle(ctx: Ctx, request: DescribeQuorumRequest) -> Ready<Describe
     }
     let view = ctx.node.quorum.describe();
     let topics = request.topics.iter().map(|topic| topic_row(&ctx, &view, topic));
-    ready(response.with_topics(topics.collect()))
+    let response = response.with_topics(topics.collect());
+    ready(if ctx.version >= 2 { response.with_nodes(nodes(&ctx, &view)) } else { response })
+}
+
+/// Where each member listens for controllers; one without such a listener has no row.
+fn nodes(ctx: &Ctx, view: &QuorumView) -> Vec<Node> {
+    let name = ctx.node.settings.now().node.controller_listeners.first().map(|listener| listener.listener.clone());
+    let name = text(&name.unwrap_or_else(|| "CONTROLLER".to_owned()));
+    let members = view.voters.iter().chain(&view.observers).filter(|member| !member.node.host.is_empty());
+    let row = |member: &ReplicaView| {
+        let listener = Listener::default().with_name(name.clone());
+        let listener = listener.with_host(text(&member.node.host)).with_port(member.node.port);
+        Node::default().with_node_id(BrokerId(member.id.node)).with_listeners(vec![listener])
+    };
+    members.map(row).collect()
 }
 
 fn topic_row(ctx: &Ctx, view: &QuorumView, topic: &AskedTopic) -> TopicData {
@@ -56,10 +70,12 @@ fn member_row(ctx: &Ctx, member: &ReplicaView) -> ReplicaState {
     if ctx.version < 1 {
         return row;
     }
-    // The leader has what it has; when others last fetched is not known here.
-    let is_here = member.id.node == ctx.node.id;
-    let now_ms = if is_here { ctx.node.clock.now_ms() } else { -1 };
-    row.with_last_fetch_timestamp(now_ms).with_last_caught_up_timestamp(now_ms)
+    if member.id == ctx.node.quorum.me() {
+        let now_ms = ctx.node.clock.now_ms();
+        return row.with_last_fetch_timestamp(now_ms).with_last_caught_up_timestamp(now_ms);
+    }
+    // The leader pushes: what Kafka calls the last fetch is the last answer to it.
+    row.with_last_fetch_timestamp(member.last_fetch_ms).with_last_caught_up_timestamp(member.last_caught_up_ms)
 }
 
 fn offset(index: u64) -> i64 {

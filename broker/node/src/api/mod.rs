@@ -3,15 +3,19 @@
 //! One file per key; its header states versions, contract, and what is not done. What is not in the table is not
 //! advertised, and a request for it closes the connection, as Apache Kafka does.
 //!
-//! Read next: `call` (how a request reaches a handler), `code` (causes to Kafka's codes), then any handler.
+//! Read next: `call` (how a request reaches a handler), `code` (causes to Kafka's codes), then any handler; `controllers`
+//! (what a controller listener serves).
 
 pub(crate) mod call;
 pub(crate) mod code;
 
 mod alter_configs;
 mod api_versions;
+mod broker_heartbeat;
+mod broker_registration;
 mod config_changes;
 mod controller;
+pub(crate) mod controllers;
 mod create_partitions;
 mod create_topics;
 mod delete_groups;
@@ -89,7 +93,7 @@ const fn api(key: ApiKey, min: i16, max: i16, start: fn(Call) -> BoxFuture<'stat
     Api { key, min, max, advertised_min: min, overlaps: false, start }
 }
 
-/// Every API, by key.
+/// Every API of a listener for clients, by key. That of a controller listener is in `controllers`.
 pub(crate) const TABLE: &[Api] = &[
     Api { advertised_min: 0, overlaps: true, ..api(ApiKey::PRODUCE, 3, 13, produce::start) },
     Api { overlaps: true, ..api(ApiKey::FETCH, 4, 18, fetch::start) },
@@ -133,6 +137,8 @@ pub(crate) const TABLE: &[Api] = &[
 /// The requests of one connection.
 pub(crate) struct Requests {
     pub(crate) node: Arc<Node>,
+    /// What is served on its listener.
+    pub(crate) table: &'static [Api],
     /// Who the connection is; `client_id` is that of each request.
     pub(crate) session: Session,
 }
@@ -142,13 +148,14 @@ impl Service for Requests {
         let Frame { bytes, charge } = frame;
         let (header, body) = RequestHeader::parse(&bytes).map_err(|error| format!("a request header: {error}"))?;
         let RequestHeader { key, version, correlation_id, ref client_id } = header;
-        let served = TABLE.iter().find(|api| api.key == key).and_then(|api| Some((api, api.newest(&self.node)?)));
+        let served = self.table.iter().find(|api| api.key == key).and_then(|api| Some((api, api.newest(&self.node)?)));
         let Some((api, newest)) = served else {
             return Err(format!("{key} is not served here"));
         };
         if version < api.min || version > newest {
             if key == ApiKey::API_VERSIONS {
-                let answer = Box::pin(std::future::ready(api_versions::unsupported(&self.node, correlation_id)));
+                let answer =
+                    Box::pin(std::future::ready(api_versions::unsupported(&self.node, self.table, correlation_id)));
                 return Ok(Started { answer, overlaps: false });
             }
             return Err(format!("{key} v{version} is not served, v{} to v{newest} are", api.min));
@@ -159,7 +166,7 @@ impl Service for Requests {
         };
         self.node.metrics.request(key);
         let body = bytes.slice(body.position()..);
-        let ctx = Ctx { node: Arc::clone(&self.node), key, session, version };
+        let ctx = Ctx { node: Arc::clone(&self.node), table: self.table, key, session, version };
         let call = Call { ctx, correlation_id, body, charge };
         let answer = match &self.node.harness {
             None => (api.start)(call),
@@ -174,12 +181,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_is_in_order_and_has_no_hole() {
-        for pair in TABLE.windows(2) {
-            assert!(pair[0].key < pair[1].key, "{} before {}", pair[0].key, pair[1].key);
-        }
-        for api in TABLE {
-            assert!(api.advertised_min <= api.min && api.min <= api.max, "{}", api.key);
+    fn the_tables_are_in_order_and_have_no_hole() {
+        for table in [TABLE, controllers::TABLE] {
+            for pair in table.windows(2) {
+                assert!(pair[0].key < pair[1].key, "{} before {}", pair[0].key, pair[1].key);
+            }
+            for api in table {
+                assert!(api.advertised_min <= api.min && api.min <= api.max, "{}", api.key);
+            }
         }
     }
 }

@@ -20,15 +20,15 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::publish::{Entries, publish};
-use super::{Broker, BrokerConfig, Tasks, World};
-use crate::api::Requests;
+use super::{Broker, BrokerConfig, Tasks, World, controllers};
+use crate::api::{Requests, TABLE};
 use crate::drive::controller::{MetadataLog, controller};
 use crate::drive::coordinator::{Coordinators, Surroundings};
 use crate::drive::metadata::Metadata;
 use crate::drive::producer_ids::ProducerIds;
 use crate::drive::registration::{self, Identity};
 use crate::drive::settings::LiveSettings;
-use crate::drive::store::{Dir, OpenError, Store, StoreConfig};
+use crate::drive::store::{OpenError, Store, StoreConfig};
 use crate::drive::ticks::Ticks;
 use crate::embed::harness::Harness;
 use crate::http::{self, metrics::Metrics};
@@ -36,7 +36,7 @@ use crate::net::conn::ConnLimits;
 use crate::net::limits::{Budget, ConnectionCount};
 use crate::net::listen::{self, Accept};
 use crate::node::Node;
-use crate::quorum::{NodeId, Quorum, QuorumConfig, QuorumError, QuorumNode, Timers};
+use crate::quorum::QuorumError;
 use crate::session::Session;
 
 /// Node id of a broker whose settings name none.
@@ -68,6 +68,11 @@ pub enum StartError {
         /// What it asks for.
         protocol: SecurityProtocol,
     },
+    /// A quorum of several needs a listener of its own.
+    #[error(
+        "controller.quorum.voters names several nodes, and this one has no controller listener: give it --controller HOST:PORT"
+    )]
+    NoControllerListener,
     /// A log directory cannot be used.
     #[error("{0}")]
     Storage(String),
@@ -86,9 +91,9 @@ impl From<OpenError> for StartError {
 }
 
 /// A listener that is bound but does not accept yet.
-struct Bound {
-    listener: Box<dyn Listener>,
-    advertised: Endpoint,
+pub(super) struct Bound {
+    pub(super) listener: Box<dyn Listener>,
+    pub(super) advertised: Endpoint,
 }
 
 /// Everything below the API.
@@ -98,7 +103,7 @@ struct Base {
     settings: Arc<LiveSettings>,
     ticks: Ticks,
     store: Arc<Store>,
-    quorum: Arc<Quorum>,
+    started: controllers::Started,
     metadata: Arc<Metadata>,
     entries: Entries,
     /// Broker epoch of the last clean stop, -1 if the last stop was none.
@@ -115,21 +120,28 @@ impl Broker {
         let statics = Arc::new(config.statics.clone());
         let settings = BrokerSettings::resolve(&Layers { broker: None, cluster: None, statics: &statics })?;
         let id = settings.node.node_id.unwrap_or(DEFAULT_NODE_ID);
-        let bound = bind(&settings, &world).await?;
+        let bound = bind_all(&settings.node.listeners, &settings.node.advertised, &settings, &world).await?;
         let http = bind_http(config.http).await?;
         let base = Base::open(&config, &world, LiveSettings::new(id, statics)?).await?;
         let listeners: Vec<Endpoint> = bound.iter().map(|bound| bound.advertised.clone()).collect();
         let http_at = http.as_ref().and_then(|listener| listener.local_addr().ok());
-        let quorum = Arc::clone(&base.quorum);
+        let (quorum, controller) = (Arc::clone(&base.started.quorum), base.started.at.clone());
         let (node, tasks) = run(base, &world, bound, http, &listeners).await?;
-        Ok(Broker { node, quorum, listeners, http: http_at, tasks })
+        let controller = controller.map(|at| at.to_string());
+        Ok(Broker { node, quorum, listeners, controller, http: http_at, tasks })
     }
 }
 
-async fn bind(settings: &BrokerSettings, world: &World) -> Result<Vec<Bound>, StartError> {
+/// Binds `endpoints`; each is advertised as `advertised` says, or as it is bound.
+pub(super) async fn bind_all(
+    endpoints: &[Endpoint],
+    advertised: &[Endpoint],
+    settings: &BrokerSettings,
+    world: &World,
+) -> Result<Vec<Bound>, StartError> {
     let send_buffer_bytes = settings.network.send_buffer_bytes.and_then(|bytes| usize::try_from(bytes).ok());
     let mut bound = Vec::new();
-    for endpoint in &settings.node.listeners {
+    for endpoint in endpoints {
         if endpoint.protocol != SecurityProtocol::Plaintext {
             let (listener, protocol) = (endpoint.listener.clone(), endpoint.protocol);
             return Err(StartError::Protocol { listener, protocol });
@@ -140,12 +152,12 @@ async fn bind(settings: &BrokerSettings, world: &World) -> Result<Vec<Bound>, St
             .listen(host, endpoint.port, send_buffer_bytes)
             .await
             .map_err(|source| StartError::Listen { address: format!("{host}:{}", endpoint.port), source })?;
-        let advertised = settings.node.advertised.iter().find(|advertised| advertised.listener == endpoint.listener);
-        let mut advertised = advertised.unwrap_or(endpoint).clone();
+        let mut advertised =
+            advertised.iter().find(|other| other.listener == endpoint.listener).unwrap_or(endpoint).clone();
         if advertised.port == 0 {
             advertised.port = listener.local_addr().port();
         }
-        if advertised.host.is_empty() {
+        if advertised.host.is_empty() || advertised.host == "0.0.0.0" || advertised.host == "::" {
             advertised.host = host_name();
         }
         bound.push(Bound { listener, advertised });
@@ -181,8 +193,8 @@ impl Base {
             settings: Arc::clone(&settings),
         };
         let store = Arc::new(Store::new(store_config, &config.log_dirs)?);
-        let quorum = start_quorum(world, id, &store.dirs[0]).await?;
-        let mut entries = quorum.listen();
+        let started = controllers::start(world, id, &store.dirs[0], &settings).await?;
+        let mut entries = started.quorum.listen();
         let Some((image, _)) = entries.recv().await else {
             return Err(StartError::Storage("the metadata quorum ended as it started".to_owned()));
         };
@@ -204,30 +216,8 @@ impl Base {
         );
         let previous_epoch = opened.clean_epoch.unwrap_or(-1);
         let harness = config.harness.clone();
-        Ok(Base { id, incarnation, settings, ticks, store, quorum, metadata, entries, previous_epoch, harness })
+        Ok(Base { id, incarnation, settings, ticks, store, started, metadata, entries, previous_epoch, harness })
     }
-}
-
-/// A quorum of this node alone, once it leads and has applied everything that was committed.
-async fn start_quorum(world: &World, id: BrokerId, dir: &Dir) -> Result<Arc<Quorum>, StartError> {
-    let me = NodeId { node: id, directory: dir.id };
-    let quorum = Quorum::start(QuorumConfig {
-        me,
-        dir: dir.path.clone(),
-        disk: Arc::clone(&world.disk),
-        entropy: Arc::clone(&world.entropy),
-        clock: Arc::clone(&world.clock),
-        timers: Timers::default(),
-        voters: [(me, QuorumNode::default())].into(),
-    })
-    .await?;
-    let mut leads = quorum.leads();
-    tokio::select! {
-        biased;
-        error = quorum.fatal() => return Err(error.into()),
-        _ = leads.wait_for(|leads| *leads) => {}
-    }
-    Ok(Arc::new(quorum))
 }
 
 /// Starts everything that runs, and waits until the controller has let the broker in.
@@ -238,7 +228,7 @@ async fn run(
     http: Option<TcpListener>,
     listeners: &[Endpoint],
 ) -> Result<(Arc<Node>, Tasks), StartError> {
-    let log: Arc<dyn MetadataLog> = Arc::clone(&base.quorum) as Arc<dyn MetadataLog>;
+    let log: Arc<dyn MetadataLog> = Arc::clone(&base.started.quorum) as Arc<dyn MetadataLog>;
     let machine = new_controller(&base, world)?;
     let (handle, controlling) = controller(machine, Arc::clone(&log), base.ticks);
     let coordinators = coordinators(&base, world);
@@ -249,7 +239,8 @@ async fn run(
         Arc::clone(&coordinators),
         Arc::clone(&base.metadata),
     );
-    let mut background = vec![tokio::spawn(controlling), tokio::spawn(publishing)];
+    let controllers::Started { quorum, node: late, tasks: mut background, .. } = base.started;
+    background.extend([tokio::spawn(controlling), tokio::spawn(publishing)]);
 
     let settings = base.settings.now();
     let memory = settings.network.queued_max_request_bytes.unwrap_or(REQUEST_MEMORY_BYTES);
@@ -266,7 +257,7 @@ async fn run(
         coordinators,
         producer_ids: ProducerIds::default(),
         fetch_sessions: Mutex::new(FetchSessions::new(settings.replication.fetch_session_slots)),
-        quorum: base.quorum,
+        quorum,
         metrics: Metrics::new(),
         harness: base.harness,
         budget: Budget::new(usize::try_from(memory).unwrap_or(usize::MAX)),
@@ -276,6 +267,8 @@ async fn run(
         stopping: watch::Sender::new(false),
         settings: base.settings,
     });
+    // Nobody else fills it.
+    let _ = late.set(Arc::clone(&node));
     let cluster = cluster_id(&node).await;
     node.store.join_cluster(cluster)?;
 
@@ -393,6 +386,7 @@ fn accept(node: &Arc<Node>, bound: Vec<Bound>) -> Vec<JoinHandle<()>> {
         let (count, settings) = (Arc::clone(&node.connections), node.settings.watch());
         let service = move |connection: &Connection| Requests {
             node: Arc::clone(&node),
+            table: TABLE,
             session: Session {
                 listener: Arc::clone(&of_session),
                 principal: "User:ANONYMOUS".into(),

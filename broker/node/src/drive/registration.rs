@@ -1,11 +1,12 @@
 //! Drives this broker's membership: registers with the controller, sends signs of life, leaves in order.
 //!
-//! The controller lives in this process and is asked through its handle; nothing here depends on that.
+//! The controller of this process is asked first; when it does not lead, the node that does (`elsewhere`).
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
-use ballast_core::controller::{BrokerHeartbeat, RegisterBroker, Request, Response};
+use ballast_core::controller::{BrokerHeartbeat, Refusal, RegisterBroker, Request, Response};
 use ballast_core::image::Registration;
 use ballast_core::machine::Machine as _;
 use ballast_core::registration::{Effect, Input, Registration as Membership};
@@ -14,6 +15,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use super::controller::Answered;
+use super::elsewhere;
 use crate::node::Node;
 
 /// Kafka's code for a cluster id that is not ours to join, used when the controller's answer has no code of its own.
@@ -90,6 +92,11 @@ pub(crate) async fn run(
     }
 }
 
+/// How long the controller's answer may take.
+fn patience(node: &Node) -> Duration {
+    Duration::from_millis(node.settings.now().membership.heartbeat_interval_ms.max(100))
+}
+
 impl Driver {
     fn step(&mut self, input: Input) {
         let mut effects = Vec::new();
@@ -131,22 +138,29 @@ impl Driver {
     }
 
     fn register(&mut self, previous_epoch: i64) {
-        let request = Request::RegisterBroker(RegisterBroker {
+        let asked = RegisterBroker {
             cluster_id: self.identity.cluster_id.clone(),
             broker: self.identity.registration.clone(),
             previous_epoch,
             in_process: true,
-        });
-        let controller = self.node.controller.clone();
+        };
+        let node = Arc::clone(&self.node);
         self.asked = Some(Box::pin(async move {
-            let Answered { response, index } = controller.ask(request).await;
+            let request = Request::RegisterBroker(asked.clone());
+            let Answered { response, index } = node.controller.ask(request).await;
             let input = match response {
+                Response::Refused(Refusal::NotController) => {
+                    let told = elsewhere::register(&node.quorum, &asked, patience(&node)).await;
+                    if let Some(Input::Refused { code }) = told {
+                        tracing::warn!(code, "the registration was refused");
+                    }
+                    told.unwrap_or(Input::Unreachable)
+                }
                 Response::RegisterBroker(Ok(epoch)) => Input::Registered { epoch },
                 Response::RegisterBroker(Err(error)) => {
                     tracing::warn!(%error, "the registration was refused");
                     Input::Refused { code: error.code() }
                 }
-                Response::Refused(_) => Input::Unreachable,
                 other => {
                     tracing::error!(?other, "a registration got another request's answer");
                     Input::Refused { code: UNKNOWN }
@@ -157,10 +171,22 @@ impl Driver {
     }
 
     fn heartbeat(&mut self, heartbeat: BrokerHeartbeat) {
-        let controller = self.node.controller.clone();
+        let node = Arc::clone(&self.node);
         self.asked = Some(Box::pin(async move {
-            let Answered { response, index } = controller.ask(Request::BrokerHeartbeat(heartbeat)).await;
+            let request = Request::BrokerHeartbeat(heartbeat.clone());
+            let Answered { response, mut index } = node.controller.ask(request).await;
             let input = match response {
+                Response::Refused(Refusal::NotController) => {
+                    let told = elsewhere::heartbeat(&node.quorum, &heartbeat, patience(&node)).await;
+                    if let Some(Input::HeartbeatAnswered { is_fenced: false, .. }) = told
+                        && !node.is_ready()
+                    {
+                        // Kafka's answer does not say which entry it rests on: that one is committed by now.
+                        node.quorum.catch_up().await;
+                        index = node.quorum.image().index();
+                    }
+                    told.unwrap_or(Input::Unreachable)
+                }
                 Response::BrokerHeartbeat(Ok(reply)) => Input::HeartbeatAnswered {
                     is_caught_up: reply.is_caught_up,
                     is_fenced: reply.is_fenced,

@@ -86,13 +86,24 @@ pub(super) fn put_membership(out: &mut Vec<u8>, membership: &Membership) {
             put_node_id(out, id);
         }
     }
-    put_count(out, membership.nodes().count());
-    for (id, node) in membership.nodes() {
+    put_nodes(out, &membership.nodes().map(|(id, node)| (*id, node.clone())).collect());
+}
+
+/// A host longer than its length can say is cut: no name that resolves has more than 255 bytes.
+pub(super) fn put_node(out: &mut Vec<u8>, node: &QuorumNode) {
+    let end = (0..=node.host.len().min(usize::from(u16::MAX))).rev().find(|end| node.host.is_char_boundary(*end));
+    let host = &node.host[..end.unwrap_or(0)];
+    out.extend_from_slice(&(host.len() as u16).to_be_bytes());
+    out.extend_from_slice(host.as_bytes());
+    out.extend_from_slice(&node.port.to_be_bytes());
+}
+
+/// Nodes with their addresses: `nodes` of a membership.
+pub(super) fn put_nodes(out: &mut Vec<u8>, nodes: &BTreeMap<NodeId, QuorumNode>) {
+    put_count(out, nodes.len());
+    for (id, node) in nodes {
         put_node_id(out, id);
-        let length = u16::try_from(node.host.len()).expect("a host name has at most 255 bytes");
-        out.extend_from_slice(&length.to_be_bytes());
-        out.extend_from_slice(node.host.as_bytes());
-        out.extend_from_slice(&node.port.to_be_bytes());
+        put_node(out, node);
     }
 }
 
@@ -101,7 +112,7 @@ pub(super) fn put_stored_membership(out: &mut Vec<u8>, stored: &StoredMembership
     put_membership(out, stored.membership());
 }
 
-fn put_count(out: &mut Vec<u8>, count: usize) {
+pub(super) fn put_count(out: &mut Vec<u8>, count: usize) {
     let count = u32::try_from(count).expect("a quorum has fewer than 2^32 members");
     out.extend_from_slice(&count.to_be_bytes());
 }
@@ -141,7 +152,7 @@ impl<'a> Reader<'a> {
         Ok(self.array::<1>()?[0])
     }
 
-    fn bool(&mut self) -> Result<bool, CodecError> {
+    pub(super) fn bool(&mut self) -> Result<bool, CodecError> {
         match self.u8()? {
             0 => Ok(false),
             1 => Ok(true),
@@ -177,7 +188,7 @@ impl<'a> Reader<'a> {
         if self.bool()? { read(self).map(Some) } else { Ok(None) }
     }
 
-    fn vote(&mut self) -> Result<Vote, CodecError> {
+    pub(super) fn vote(&mut self) -> Result<Vote, CodecError> {
         let leader_id = LeaderId::new(self.u64()?, self.node_id()?);
         Ok(Vote { leader_id, committed: self.bool()? })
     }
@@ -195,18 +206,22 @@ impl<'a> Reader<'a> {
             }
             configs.push(config);
         }
+        Ok(Membership::new(configs, self.nodes()?))
+    }
+
+    pub(super) fn nodes(&mut self) -> Result<BTreeMap<NodeId, QuorumNode>, CodecError> {
         let mut nodes = BTreeMap::new();
         for _ in 0..self.u32()? {
             nodes.insert(self.node_id()?, self.node()?);
         }
-        Ok(Membership::new(configs, nodes))
+        Ok(nodes)
     }
 
     pub(super) fn stored_membership(&mut self) -> Result<StoredMembership, CodecError> {
         Ok(StoredMembership::new(self.option(Reader::log_id)?, self.membership()?))
     }
 
-    fn node(&mut self) -> Result<QuorumNode, CodecError> {
+    pub(super) fn node(&mut self) -> Result<QuorumNode, CodecError> {
         let length = self.u16()?;
         let host = std::str::from_utf8(self.take(usize::from(length))?)
             .map_err(|_| CodecError::BadValue { what: "the length of a host name", value: u64::from(length) })?;

@@ -1,5 +1,8 @@
 //! The quorum as DescribeQuorum tells it (key 55).
 
+use std::collections::BTreeMap;
+
+use super::network::Contact;
 use super::types::{Metrics, NodeId, QuorumNode, next_index};
 
 /// The quorum as this node sees it.
@@ -26,10 +29,14 @@ pub struct ReplicaView {
     pub node: QuorumNode,
     /// Index after its last entry, as far as it is known: that of others is known to the leader alone.
     pub log_end: Option<u64>,
+    /// When the leader last heard from it, in ms since 1970; -1 if it has not, or this node does not lead.
+    pub last_fetch_ms: i64,
+    /// When it last had all that the leader had; else as above.
+    pub last_caught_up_ms: i64,
 }
 
 impl QuorumView {
-    pub(super) fn of(metrics: &Metrics) -> QuorumView {
+    pub(super) fn of(metrics: &Metrics, contacts: &BTreeMap<NodeId, Contact>) -> QuorumView {
         let membership = metrics.membership_config.membership();
         let view = |id: &NodeId, node: &QuorumNode| {
             let replicated = metrics.replication.as_ref().and_then(|replication| replication.get(id));
@@ -38,7 +45,15 @@ impl QuorumView {
             } else {
                 replicated.map(|last| next_index(last.as_ref()))
             };
-            ReplicaView { id: *id, node: node.clone(), log_end }
+            // What was heard under an earlier reign says nothing about this one.
+            let contact = replicated.and_then(|_| contacts.get(id));
+            ReplicaView {
+                id: *id,
+                node: node.clone(),
+                log_end,
+                last_fetch_ms: contact.map_or(-1, |contact| contact.at_ms),
+                last_caught_up_ms: contact.map_or(-1, |contact| contact.caught_up_ms),
+            }
         };
         let is_voter = |id: &NodeId| membership.voter_ids().any(|voter| voter == *id);
         let (voters, observers): (Vec<_>, Vec<_>) = membership.nodes().partition(|(id, _)| is_voter(id));

@@ -101,6 +101,14 @@ pub enum QuorumError {
         /// Who votes.
         voters: String,
     },
+    /// The quorum has other voters, and this node was given no way to them.
+    #[error(
+        "the metadata quorum has the voters {voters}, and this node has no controller listener: give it --controller"
+    )]
+    NoListener {
+        /// Who votes.
+        voters: String,
+    },
     /// The disk's threads went away with work undone.
     #[error("the disk was closed")]
     Closed,

@@ -1,13 +1,13 @@
 //! The metadata quorum as the broker holds it: start, propose, watch, stop.
 //!
 //! ```text
-//! start ── store and machine opened ── openraft ── first start: initialize · sole voter: elect at once
+//! start ── store and machine opened ── openraft ── sole voter: initialize, elect at once · several: `members`
 //! propose ── appended, synced, committed, applied ── index        leads · image · listen · describe · fatal
 //! ```
 //! Holds: a quorum of one waits for no timer, and whatever stops openraft is told by `fatal` with its first cause.
 //! Dropping the handle stops everything that it started.
 //!
-//! Read next: leadership, store, machine.
+//! Read next: leadership, store, machine, serve (what others ask), members (who belongs to it).
 
 use std::collections::BTreeMap;
 use std::future::pending;
@@ -18,19 +18,23 @@ use std::time::Duration;
 use ballast_core::image::{Image, decode_records};
 use ballast_log::disk::Disk;
 use ballast_net::{BoxFuture, Clock, Entropy, random_u64};
+use ballast_wire::frame::ApiKey;
 use bytes::Bytes;
-use openraft::error::{ClientWriteError, Fatal, InitializeError, RaftError};
+use openraft::error::{ClientWriteError, Fatal, RaftError};
 use openraft::{Config, Raft, SnapshotPolicy};
+use parking_lot::Mutex;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use super::describe::QuorumView;
 use super::error::{Fault, ProposeError, QuorumError};
+use super::first_start::Held;
 use super::machine::{Machine, Publication};
-use super::network::Peers;
+use super::network::{Network, Peers, Reach};
+use super::serve::Incoming;
 use super::store::{Store, on_disk};
-use super::types::{NodeId, QuorumNode, TypeConfig, next_index};
-use super::{leadership, runtime};
+use super::types::{Membership, Metrics, NodeId, QuorumNode, TypeConfig, next_index};
+use super::{leadership, rpc, runtime};
 
 /// Folder of the metadata log, within its log directory.
 pub const LOG_DIR: &str = "__cluster_metadata-0";
@@ -39,6 +43,12 @@ pub const ENTRY_BYTES_MAX: usize = 32 << 20;
 /// Entries between two snapshots, and entries that are kept although a snapshot has them.
 const SNAPSHOT_EVERY: u64 = 10_000;
 const KEPT_BEHIND_SNAPSHOT: u64 = 10_000;
+
+/// Between two questions to a leader that does not answer.
+const ASK_AGAIN: Duration = Duration::from_millis(50);
+/// Bytes of a snapshot that one request carries, and how long one may take: its receiver syncs the last.
+const SNAPSHOT_CHUNK_BYTES: u64 = 1 << 20;
+const SNAPSHOT_CHUNK_MAX: Duration = Duration::from_secs(30);
 
 /// How patient the quorum is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,8 +83,10 @@ pub struct QuorumConfig {
     pub clock: Arc<dyn Clock>,
     /// How patient the quorum is.
     pub timers: Timers,
-    /// Who votes, on the first start only: later the log says it. Empty: wait until a leader says so.
+    /// Who votes, on the first start only: later the log says it. Empty: whom `network` lists, or wait for a leader.
     pub voters: BTreeMap<NodeId, QuorumNode>,
+    /// The way to other nodes; `None` for a quorum of one that nobody reaches.
+    pub network: Option<Network>,
 }
 
 /// The metadata quorum, running. See the module.
@@ -84,7 +96,11 @@ pub struct Quorum {
     machine: Machine,
     leads: watch::Receiver<bool>,
     watcher: JoinHandle<()>,
-    fault: Fault,
+    pub(super) fault: Fault,
+    pub(super) me: NodeId,
+    pub(super) reach: Option<Reach>,
+    pub(super) held: Held,
+    pub(super) incoming: Mutex<Incoming>,
 }
 
 impl Quorum {
@@ -93,48 +109,112 @@ impl Quorum {
     /// # Errors
     /// The disk failed, or holds what no crash can leave behind, or the log belongs to others.
     pub async fn start(config: QuorumConfig) -> Result<Quorum, QuorumError> {
-        let QuorumConfig { me, dir, disk, entropy, clock, timers, voters } = config;
+        let QuorumConfig { me, dir, disk, entropy, clock, timers, voters, network } = config;
         let fault = Fault::default();
-        let (store, machine) = {
-            let (disk_of, dir, fault) = (Arc::clone(&disk), dir.join(LOG_DIR), fault.clone());
+        let (store, machine, held) = {
+            let (disk_of, dir, fault, clock) =
+                (Arc::clone(&disk), dir.join(LOG_DIR), fault.clone(), Arc::clone(&clock));
             on_disk(&*disk, move || open(&disk_of, &dir, clock, &fault)).await?
         };
-        let started = Raft::new(me, Arc::new(raft_config(timers)), Peers, store.clone(), machine.clone());
+        let reach = network.map(|network| Reach::new(me, network, clock, store.clone()));
+        let peers = Peers(reach.clone());
+        let started = Raft::new(me, Arc::new(raft_config(timers)), peers, store.clone(), machine.clone());
         let raft = runtime::seeded(random_u64(&*entropy), started).await.map_err(|fatal| cause_of(&fault, &fatal))?;
         let (tell, leads) = watch::channel(false);
         let watcher = tokio::spawn(leadership::watch(raft.metrics(), tell));
-        let quorum = Quorum { raft, store, machine, leads, watcher, fault };
-        quorum.join(me, voters).await?;
+        let (held, incoming) = (held, Mutex::default());
+        let quorum = Quorum { raft, store, machine, leads, watcher, fault, me, reach, held, incoming };
+        quorum.join(voters).await?;
         Ok(quorum)
     }
 
     /// Initializes on the first start; campaigns at once if nobody else can.
-    async fn join(&self, me: NodeId, voters: BTreeMap<NodeId, QuorumNode>) -> Result<(), QuorumError> {
-        let stopped = |fatal: &Fatal<NodeId>| cause_of(&self.fault, fatal);
+    async fn join(&self, voters: BTreeMap<NodeId, QuorumNode>) -> Result<(), QuorumError> {
+        let me = self.me;
         let is_alone = voters.len() == 1 && voters.contains_key(&me);
-        let is_new = !self.raft.is_initialized().await.map_err(|fatal| stopped(&fatal))?;
+        let is_new = !self.raft.is_initialized().await.map_err(|fatal| self.stopped(&fatal))?;
         if is_new && !voters.is_empty() {
-            match self.raft.initialize(voters).await {
-                // NotAllowed: a leader was faster, and its log knows better.
-                Ok(()) | Err(RaftError::APIError(InitializeError::NotAllowed(_))) => {}
-                Err(RaftError::APIError(InitializeError::NotInMembers(error))) => {
-                    return Err(QuorumError::NotAVoter { me, voters: error.membership.to_string() });
-                }
-                Err(RaftError::Fatal(fatal)) => return Err(stopped(&fatal)),
-            }
+            self.initialize(voters).await?;
         }
-        let membership = |state: &openraft::RaftState<_, _, _>| state.membership_state.effective().membership().clone();
-        let membership = self.raft.with_raft_state(membership).await.map_err(|fatal| stopped(&fatal))?;
-        let stored: Vec<NodeId> = membership.voter_ids().collect();
+        let stored: Vec<NodeId> = self.membership().await.voter_ids().collect();
+        let names = || stored.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         if is_alone && !stored.contains(&me) {
-            let voters = stored.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-            return Err(QuorumError::NotAVoter { me, voters });
+            return Err(QuorumError::NotAVoter { me, voters: names() });
+        }
+        if self.reach.is_none() && stored.iter().any(|voter| *voter != me) {
+            return Err(QuorumError::NoListener { voters: names() });
         }
         if stored == [me] {
             // Nothing happens if it leads already, or is about to.
-            self.raft.trigger().elect().await.map_err(|fatal| stopped(&fatal))?;
+            self.raft.trigger().elect().await.map_err(|fatal| self.stopped(&fatal))?;
         }
         Ok(())
+    }
+
+    /// What stopped openraft, in our own words for it, if it was us.
+    pub(super) fn stopped(&self, fatal: &Fatal<NodeId>) -> QuorumError {
+        cause_of(&self.fault, fatal)
+    }
+
+    /// Who this node is.
+    #[must_use]
+    pub fn me(&self) -> NodeId {
+        self.me
+    }
+
+    /// Waits until this node has applied everything that was committed when it was called, as a leader says that has just
+    /// made sure of its reign. A leader that restarts believes in its former reign until it hears of a newer one.
+    pub async fn catch_up(&self) {
+        let mut metrics = self.raft.metrics();
+        loop {
+            let (leader, membership) = {
+                let seen = metrics.borrow_and_update();
+                (seen.current_leader, seen.membership_config.membership().clone())
+            };
+            if let Some(leader) = leader {
+                match self.read_index_of(leader, &membership).await {
+                    Ok(index) => {
+                        let applied = |seen: &Metrics| next_index(seen.last_applied.as_ref()) > index;
+                        if metrics.wait_for(applied).await.is_ok() {
+                            return;
+                        }
+                    }
+                    Err(why) => tracing::debug!(why, %leader, "the leader does not say how far it is"),
+                }
+            }
+            // Woken by news, or after a while to ask again; without openraft there will be none.
+            if let Ok(Err(_)) = tokio::time::timeout(ASK_AGAIN, metrics.changed()).await {
+                pending::<()>().await;
+            }
+        }
+    }
+
+    /// Asks one of Kafka's APIs at the leader's controller listener: the body of the answer. Give it a time limit.
+    ///
+    /// # Errors
+    /// There is no other leader, or no way to it, or it did not answer; in words for the log.
+    pub(crate) async fn ask_leader(&self, key: ApiKey, version: i16, body: Bytes) -> Result<Bytes, String> {
+        let (leader, membership) = {
+            let metrics = self.raft.metrics();
+            let seen = metrics.borrow();
+            (seen.current_leader, seen.membership_config.membership().clone())
+        };
+        let leader = leader.filter(|leader| *leader != self.me).ok_or("nobody else leads")?;
+        let node = membership.get_node(&leader).ok_or("the membership does not name the leader")?;
+        let reach = self.reach.as_ref().ok_or("there is no way to the leader")?;
+        let at = reach.address_of(leader.node, node);
+        reach.ask_plainly(key, version, &at, body).await.map_err(|error| error.to_string())
+    }
+
+    async fn read_index_of(&self, leader: NodeId, membership: &Membership) -> Result<u64, String> {
+        if leader == self.me {
+            return self.read_index().await.map_err(|refused| refused.to_string());
+        }
+        let node = membership.get_node(&leader).ok_or("the membership does not name it")?;
+        let reach = self.reach.as_ref().ok_or("there is no way to it")?;
+        let at = reach.address_of(leader.node, node);
+        let asked = reach.ask(rpc::READ_INDEX, Some(leader), &at, Vec::new(), rpc::index_of);
+        asked.await.map_err(|error| error.to_string())
     }
 
     /// Appends an entry, as `ballast_core::image::encode_records` gives it; done once it is committed and applied here.
@@ -185,7 +265,8 @@ impl Quorum {
     /// The quorum as DescribeQuorum tells it.
     #[must_use]
     pub fn describe(&self) -> QuorumView {
-        QuorumView::of(&self.raft.metrics().borrow())
+        let contacts = self.reach.as_ref().map(Reach::contacts).unwrap_or_default();
+        QuorumView::of(&self.raft.metrics().borrow(), &contacts)
     }
 
     /// Done, with the first cause, when the quorum has stopped for any reason but a shutdown.
@@ -231,9 +312,10 @@ fn open(
     dir: &std::path::Path,
     clock: Arc<dyn Clock>,
     fault: &Fault,
-) -> Result<(Store, Machine), QuorumError> {
+) -> Result<(Store, Machine, Held), QuorumError> {
     let store = Store::open(Arc::clone(disk), dir, clock, fault.clone())?;
     let machine = Machine::open(Arc::clone(disk), dir, fault.clone())?;
+    let held = Held::open(Arc::clone(disk), dir)?;
     let wanted = next_index(machine.last().as_ref());
     let (start, end) = store.bounds();
     if wanted < start {
@@ -244,7 +326,7 @@ fn open(
     if committed > end.max(wanted) {
         return Err(QuorumError::Lost { committed: committed - 1, end });
     }
-    Ok((store, machine))
+    Ok((store, machine, held))
 }
 
 fn raft_config(timers: Timers) -> Config {
@@ -254,6 +336,8 @@ fn raft_config(timers: Timers) -> Config {
         heartbeat_interval: ms(timers.heartbeat),
         election_timeout_min: ms(timers.election_min),
         election_timeout_max: ms(timers.election_max),
+        install_snapshot_timeout: ms(SNAPSHOT_CHUNK_MAX),
+        snapshot_max_chunk_size: SNAPSHOT_CHUNK_BYTES,
         snapshot_policy: SnapshotPolicy::LogsSinceLast(SNAPSHOT_EVERY),
         max_in_snapshot_log_to_keep: KEPT_BEHIND_SNAPSHOT,
         replication_lag_threshold: SNAPSHOT_EVERY + KEPT_BEHIND_SNAPSHOT,

@@ -11,19 +11,26 @@
 //!   2. A node is its id and its metadata directory, so that one that lost its disk is not taken for its former self.
 //!   3. Any error of the metadata directory stops the quorum, and with it the broker, with the cause.
 //!
-//! Read next: handle (what the broker holds), store (the log), machine (the image), leadership (when a node may decide).
+//! Read next: handle (what the broker holds), store (the log), machine (the image), leadership (when a node may decide),
+//! network and serve (the others), members and first_start (who belongs to it).
 
+#[cfg(test)]
+mod cluster_tests;
 mod codec;
 mod describe;
 mod entry;
 mod error;
+mod first_start;
 mod handle;
 mod leadership;
 mod machine;
+mod members;
 mod metadata_log;
 mod network;
+mod rpc;
 mod runtime;
 mod sealed;
+mod serve;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -35,6 +42,9 @@ pub use entry::{Entry, Payload};
 pub use error::{Fault, ProposeError, QuorumError};
 pub use handle::{ENTRY_BYTES_MAX, LOG_DIR, Quorum, QuorumConfig, Timers};
 pub use machine::{Builder, Machine, Publication};
+pub(crate) use members::keep_membership;
+pub use network::Network;
+pub(crate) use rpc::VERSION as RPC_VERSION;
 pub use runtime::{Rng, Runtime};
 pub use sealed::SealError;
 pub use store::{EntryError, Store};

@@ -26,6 +26,8 @@ pub(super) enum Kind {
     Committed = 3,
     /// An image.
     Snapshot = 4,
+    /// Whom a new quorum began with.
+    Voters = 5,
 }
 
 /// Why bytes do not open.

@@ -38,12 +38,22 @@ impl fmt::Display for NodeId {
 }
 
 /// What the log knows about a member: where it listens for controllers.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct QuorumNode {
     /// Host name or address of its controller listener; empty while it has none.
     pub host: String,
     /// Port of its controller listener.
     pub port: u16,
+}
+
+impl fmt::Display for QuorumNode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.host.contains(':') {
+            write!(f, "[{}]:{}", self.host, self.port)
+        } else {
+            write!(f, "{}:{}", self.host, self.port)
+        }
+    }
 }
 
 /// The types that openraft is run with.

@@ -14,6 +14,8 @@
 mod diff;
 mod snapshots;
 
+pub(super) use self::snapshots::describe as snapshot_meta;
+
 use std::io::Cursor;
 use std::path::Path;
 use std::sync::Arc;

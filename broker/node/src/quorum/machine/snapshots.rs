@@ -96,7 +96,7 @@ impl Snapshots {
 }
 
 /// What a snapshot of `image` is called, and where it stands. The name is the content's: equal positions, equal bytes.
-pub(super) fn describe(last: Option<LogId>, membership: &StoredMembership) -> SnapshotMeta {
+pub(in super::super) fn describe(last: Option<LogId>, membership: &StoredMembership) -> SnapshotMeta {
     let snapshot_id = match &last {
         Some(last) => last.to_string(),
         None => "empty".to_owned(),

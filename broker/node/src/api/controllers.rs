@@ -1,0 +1,73 @@
+//! What a controller listener serves: the quorum's own calls, and the APIs that Kafka's controllers have.
+//!
+//! ```text
+//! private key (quorum::rpc) ─► Quorum::answer         from the first moment: elections must not wait for the rest
+//! Kafka's key               ─► TABLE, as for clients  once the node is put together; before, the connection is closed
+//! ```
+//! Holds: the quorum's calls are answered only to whom may act for the cluster, and overlap: an append that waits for its
+//! sync holds up nothing that is started after it.
+//!
+//! Read next: `quorum::serve`, then the handlers named in the table.
+
+use std::sync::{Arc, OnceLock};
+
+use ballast_wire::frame::{ApiKey, RequestHeader, Writer, encode_response_header};
+
+use super::{Api, Requests, api, api_versions, broker_heartbeat, broker_registration, describe_quorum};
+use crate::net::conn::{Answer, Service, Started};
+use crate::net::frame::Frame;
+use crate::node::Node;
+use crate::quorum::{Quorum, RPC_VERSION};
+use crate::session::{Authorizer, Operation, Resource, Session};
+
+/// Every API of Kafka's on a controller listener, by key.
+pub(crate) const TABLE: &[Api] = &[
+    api(ApiKey::API_VERSIONS, 0, 4, |call| call.typed(api_versions::handle)),
+    api(ApiKey::DESCRIBE_QUORUM, 0, 2, |call| call.typed(describe_quorum::handle)),
+    api(ApiKey::BROKER_REGISTRATION, 2, 4, |call| call.typed(broker_registration::handle)),
+    api(ApiKey::BROKER_HEARTBEAT, 0, 1, |call| call.typed(broker_heartbeat::handle)),
+];
+
+/// The requests of one connection to a controller listener.
+pub(crate) struct ControllerRequests {
+    pub(crate) quorum: Arc<Quorum>,
+    pub(crate) authorizer: Arc<dyn Authorizer>,
+    /// The node, once it is put together.
+    pub(crate) node: Arc<OnceLock<Arc<Node>>>,
+    pub(crate) session: Session,
+}
+
+impl Service for ControllerRequests {
+    fn start(&self, frame: Frame) -> Result<Started, String> {
+        let (header, body) =
+            RequestHeader::parse(&frame.bytes).map_err(|error| format!("a request header: {error}"))?;
+        let (key, version, correlation_id) = (header.key, header.version, header.correlation_id);
+        if !ApiKey::PRIVATE.contains(&key.0) {
+            let node = self.node.get().ok_or_else(|| format!("{key} is not served yet: the node is starting"))?;
+            let requests = Requests { node: Arc::clone(node), table: TABLE, session: self.session.clone() };
+            return requests.start(frame);
+        }
+        if version != RPC_VERSION {
+            return Err(format!("{key} v{version} is not known: a newer Ballast asks"));
+        }
+        if !self.authorizer.authorize(&self.session, Operation::ClusterAction, Resource::Cluster) {
+            return Err(format!("{} may not act for the cluster", self.session.principal));
+        }
+        let body = frame.bytes.slice(body.position()..);
+        let (quorum, charge) = (Arc::clone(&self.quorum), frame.charge);
+        let answer = async move {
+            let answered = quorum.answer(key, &body).await;
+            drop(charge);
+            match answered {
+                Ok(answer) => {
+                    let mut frame = Writer::frame();
+                    encode_response_header(&mut frame, key, version, correlation_id);
+                    frame.raw(&answer);
+                    Answer::Send([frame.finish_frame(0).into()].into())
+                }
+                Err(error) => Answer::Close(format!("{key} does not decode: {error}")),
+            }
+        };
+        Ok(Started { answer: Box::pin(answer), overlaps: true })
+    }
+}

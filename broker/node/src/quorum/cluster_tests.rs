@@ -1,0 +1,397 @@
+//! Several nodes of a quorum in this process, over real connections: founding, electing, losing, catching up, coming back.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use ballast_core::image::{Record, encode_records, encode_snapshot};
+use ballast_core::settings::Statics;
+use ballast_log::disk::RealDisk;
+use ballast_net::{Connection, SeededEntropy, SystemClock, TcpTransport, Transport as _};
+use ballast_wire::{BrokerId, Uuid};
+use tempfile::TempDir;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+
+use super::*;
+use crate::api::controllers::ControllerRequests;
+use crate::drive::settings::LiveSettings;
+use crate::net::conn::ConnLimits;
+use crate::net::limits::{Budget, ConnectionCount};
+use crate::net::listen::{self, Accept};
+use crate::session::{AllowAll, Session};
+
+/// Everything that is waited for comes within this time, or the test fails.
+const SOON: Duration = Duration::from_secs(60);
+/// Silence after which a voter that came back without its data is replaced.
+const SESSION: Duration = Duration::from_millis(300);
+
+/// Hosts with an address and a folder each; who runs on them comes and goes.
+struct Town {
+    folder: TempDir,
+    addresses: BTreeMap<BrokerId, QuorumNode>,
+    voters: Vec<BrokerId>,
+}
+
+impl Town {
+    async fn new(hosts: BrokerId, voters: &[BrokerId]) -> Town {
+        let mut addresses = BTreeMap::new();
+        let mut listeners = Vec::new();
+        for id in 1..=hosts {
+            let listener = TcpTransport.listen("127.0.0.1", 0, None).await.unwrap();
+            addresses.insert(id, QuorumNode { host: "127.0.0.1".to_owned(), port: listener.local_addr().port() });
+            listeners.push(listener);
+        }
+        Town { folder: TempDir::new().unwrap(), addresses, voters: voters.to_vec() }
+    }
+
+    fn dir(&self, id: NodeId) -> PathBuf {
+        self.folder.path().join(format!("{id}").replace('/', "_"))
+    }
+
+    async fn start(&self, node: BrokerId, generation: u8) -> Member {
+        let id = id(node, generation);
+        let dir = self.dir(id);
+        std::fs::create_dir_all(&dir).unwrap();
+        Member::start(id, &dir, &self.addresses, &self.voters).await
+    }
+}
+
+fn id(node: BrokerId, generation: u8) -> NodeId {
+    let mut directory = [generation; 16];
+    directory[0] = node as u8;
+    NodeId { node, directory: Uuid(directory) }
+}
+
+/// One node: a quorum, its listener, and what keeps it a member.
+struct Member {
+    quorum: Arc<Quorum>,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl Member {
+    async fn start(me: NodeId, dir: &Path, addresses: &BTreeMap<BrokerId, QuorumNode>, voters: &[BrokerId]) -> Member {
+        let at = addresses[&me.node].clone();
+        let listed = voters.iter().map(|id| (*id, addresses[id].clone())).collect();
+        let ms = Duration::from_millis;
+        let config = QuorumConfig {
+            me,
+            dir: dir.to_owned(),
+            disk: RealDisk::ephemeral(),
+            entropy: Arc::new(SeededEntropy::new(u64::from(me.node.cast_unsigned()))),
+            clock: Arc::new(SystemClock),
+            timers: Timers { heartbeat: ms(50), election_min: ms(250), election_max: ms(500) },
+            voters: BTreeMap::new(),
+            network: Some(Network {
+                transport: Arc::new(TcpTransport),
+                advertised: at.clone(),
+                listed,
+                request_timeout: ms(2000),
+            }),
+        };
+        let quorum = Arc::new(Quorum::start(config).await.expect("the quorum opens"));
+        let tasks = vec![listening(&quorum, &at).await, tokio::spawn(keep_membership(Arc::clone(&quorum), SESSION))];
+        Member { quorum, tasks }
+    }
+
+    /// Ends at once; nothing of it is left when this returns.
+    async fn crash(mut self) {
+        for task in std::mem::take(&mut self.tasks) {
+            task.abort();
+            // It was cancelled.
+            let _ = task.await;
+        }
+        self.quorum.raft.shutdown().await.expect("openraft ends");
+    }
+
+    async fn leads(&self) {
+        timeout(SOON, self.quorum.leads().wait_for(|leads| *leads)).await.expect("it leads soon").unwrap();
+    }
+
+    async fn catches_up(&self) {
+        timeout(SOON, self.quorum.catch_up()).await.expect("it catches up soon");
+    }
+
+    fn topics(&self) -> usize {
+        self.quorum.image().topic_count()
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        self.tasks.iter().for_each(JoinHandle::abort);
+    }
+}
+
+async fn listening(quorum: &Arc<Quorum>, at: &QuorumNode) -> JoinHandle<()> {
+    let listener = loop {
+        // The life before may hold the port for a moment.
+        match TcpTransport.listen(&at.host, at.port, None).await {
+            Ok(listener) => break listener,
+            Err(_) => sleep(Duration::from_millis(10)).await,
+        }
+    };
+    let pairs = [("listeners", "PLAINTEXT://127.0.0.1:0")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let (statics, _) = Statics::merge(pairs).expect("settings");
+    let settings = LiveSettings::new(quorum.me().node, Arc::new(statics)).expect("settings");
+    let limits =
+        ConnLimits { frame_bytes_max: 64 << 20, idle_max: Duration::from_secs(600), budget: Budget::new(256 << 20) };
+    let quorum = Arc::clone(quorum);
+    let service = move |connection: &Connection| ControllerRequests {
+        quorum: Arc::clone(&quorum),
+        authorizer: Arc::new(AllowAll),
+        node: Arc::new(OnceLock::new()),
+        session: Session {
+            listener: "CONTROLLER".into(),
+            principal: "User:ANONYMOUS".into(),
+            host: connection.peer.ip(),
+            client_id: "".into(),
+        },
+    };
+    let (never, stop) = watch::channel(false);
+    let (count, watched) = (ConnectionCount::new(), settings.watch());
+    tokio::spawn(async move {
+        let accept = Accept { name: "CONTROLLER".into(), listener, limits, count, settings: watched, service, stop };
+        listen::run(accept).await;
+        drop((never, settings));
+    })
+}
+
+fn topic(n: u64) -> Vec<u8> {
+    let mut id = [0; 16];
+    id[..8].copy_from_slice(&n.to_be_bytes());
+    encode_records(&[Record::Topic { name: format!("topic-{n}"), id: Uuid(id) }])
+}
+
+/// Whoever of `members` leads, once one does.
+async fn leader(members: &[&Member]) -> usize {
+    let found = async {
+        loop {
+            if let Some(at) = members.iter().position(|member| *member.quorum.leads().borrow()) {
+                return at;
+            }
+            sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(SOON, found).await.expect("somebody leads soon")
+}
+
+/// Proposes at whoever leads until it is committed.
+async fn propose(members: &[&Member], n: u64) -> usize {
+    let proposed = async {
+        loop {
+            let at = leader(members).await;
+            if members[at].quorum.propose(topic(n)).await.is_ok() {
+                return at;
+            }
+        }
+    };
+    timeout(SOON, proposed).await.expect("it is committed soon")
+}
+
+async fn until(what: &str, is_so: impl Fn() -> bool) {
+    let waiting = async {
+        while !is_so() {
+            sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(SOON, waiting).await.unwrap_or_else(|_| panic!("not within {SOON:?}: {what}"));
+}
+
+fn voters(member: &Member) -> Vec<NodeId> {
+    member.quorum.describe().voters.iter().map(|voter| voter.id).collect()
+}
+
+fn observers(member: &Member) -> Vec<NodeId> {
+    member.quorum.describe().observers.iter().map(|observer| observer.id).collect()
+}
+
+#[tokio::test]
+async fn three_voters_found_a_quorum_only_together_and_agree_on_every_entry() {
+    let town = Town::new(3, &[1, 2, 3]).await;
+    let (one, two) = (town.start(1, 1).await, town.start(2, 1).await);
+    // Time for an election of two, which must not be.
+    sleep(Duration::from_secs(2)).await;
+    for member in [&one, &two] {
+        assert!(member.quorum.describe().voters.is_empty(), "nobody begins without the third");
+    }
+    let three = town.start(3, 1).await;
+    let members = [&one, &two, &three];
+    for n in 0..50 {
+        propose(&members, n).await;
+    }
+    for member in members {
+        member.catches_up().await;
+        assert_eq!(member.topics(), 50);
+        assert_eq!(voters(member), [id(1, 1), id(2, 1), id(3, 1)]);
+    }
+    let image = |member: &Member| encode_snapshot(&member.quorum.image());
+    assert!(image(&one) == image(&two) && image(&two) == image(&three), "the images are the same");
+}
+
+#[tokio::test]
+async fn two_of_three_go_on_without_the_leader_which_comes_back_and_misses_nothing() {
+    let town = Town::new(3, &[1, 2, 3]).await;
+    let mut members: BTreeMap<BrokerId, Member> = BTreeMap::new();
+    for node in 1..=3 {
+        members.insert(node, town.start(node, 1).await);
+    }
+    for n in 0..6 {
+        let all: Vec<&Member> = members.values().collect();
+        let led = propose(&all, 2 * n).await;
+        let lost = *members.keys().nth(led).unwrap();
+        members.remove(&lost).unwrap().crash().await;
+        let rest: Vec<&Member> = members.values().collect();
+        propose(&rest, 2 * n + 1).await;
+        let back = town.start(lost, 1).await;
+        back.catches_up().await;
+        assert_eq!(back.topics() as u64, 2 * n + 2, "after losing node {lost}");
+        members.insert(lost, back);
+    }
+}
+
+#[tokio::test]
+async fn one_of_three_commits_nothing() {
+    let town = Town::new(3, &[1, 2, 3]).await;
+    let members = [town.start(1, 1).await, town.start(2, 1).await, town.start(3, 1).await];
+    let led = propose(&members.each_ref(), 1).await;
+    let [one, two, three] = members;
+    let mut rest = vec![one, two, three];
+    let alone = rest.swap_remove(led);
+    for member in rest {
+        member.crash().await;
+    }
+    let proposed = timeout(Duration::from_secs(3), alone.quorum.propose(topic(2))).await;
+    assert!(proposed.is_err(), "an entry that only one of three has: {proposed:?}");
+    assert_eq!(alone.topics(), 1);
+}
+
+#[tokio::test]
+async fn a_voter_that_was_away_for_long_catches_up_from_a_snapshot_in_chunks() {
+    let town = Town::new(3, &[1, 2, 3]).await;
+    let (one, two, three) = (town.start(1, 1).await, town.start(2, 1).await, town.start(3, 1).await);
+    propose(&[&one, &two, &three], 0).await;
+    three.catches_up().await;
+    three.crash().await;
+    // More than one chunk of image: names are long.
+    for n in 1..=60_u64 {
+        let records: Vec<Record> = (0..200_u64)
+            .map(|m| {
+                let mut topic = [0; 16];
+                topic[..8].copy_from_slice(&(1000 * n + m).to_be_bytes());
+                Record::Topic { name: format!("{:0>200}", 1000 * n + m), id: Uuid(topic) }
+            })
+            .collect();
+        let at = leader(&[&one, &two]).await;
+        [&one, &two][at].quorum.propose(encode_records(&records)).await.unwrap();
+    }
+    let at = leader(&[&one, &two]).await;
+    let leading = [&one, &two][at];
+    let covered = leading.quorum.image().index();
+    leading.quorum.raft.trigger().snapshot().await.unwrap();
+    let wait = leading.quorum.raft.wait(Some(SOON));
+    wait.metrics(|seen| seen.snapshot.is_some_and(|at| at.index >= covered), "a snapshot").await.unwrap();
+    leading.quorum.raft.trigger().purge_log(covered).await.unwrap();
+    let wait = leading.quorum.raft.wait(Some(SOON));
+    wait.metrics(|seen| seen.purged.is_some_and(|at| at.index >= covered), "a purge").await.unwrap();
+    let bytes = encode_snapshot(&leading.quorum.image()).len();
+    assert!(bytes > 2 << 20, "{bytes} bytes go in one or two chunks");
+
+    let three = town.start(3, 1).await;
+    three.catches_up().await;
+    assert_eq!(three.topics(), 12_001);
+    assert!(three.quorum.store.bounds().0 > 1, "it took the snapshot, not the entries");
+}
+
+#[tokio::test]
+async fn a_wiped_voter_comes_back_as_a_learner_and_takes_its_own_place() {
+    for wiped in 1..=3 {
+        let town = Town::new(3, &[1, 2, 3]).await;
+        let mut members: BTreeMap<BrokerId, Member> = BTreeMap::new();
+        for node in 1..=3 {
+            members.insert(node, town.start(node, 1).await);
+        }
+        let all: Vec<&Member> = members.values().collect();
+        propose(&all, 0).await;
+        for member in members.values() {
+            member.catches_up().await;
+        }
+        members.remove(&wiped).unwrap().crash().await;
+        let rest: Vec<&Member> = members.values().collect();
+        propose(&rest, 1).await;
+
+        let back = town.start(wiped, 2).await;
+        back.catches_up().await;
+        assert_eq!(back.topics(), 2, "node {wiped} learns everything");
+        let expected: Vec<NodeId> = (1..=3).map(|node| id(node, if node == wiped { 2 } else { 1 })).collect();
+        until("it votes in its old place", || voters(&back) == expected && observers(&back).is_empty()).await;
+        members.insert(wiped, back);
+        // The new directory counts: with it and one more there is a majority.
+        let gone = if wiped == 3 { 2 } else { 3 };
+        members.remove(&gone).unwrap().crash().await;
+        let rest: Vec<&Member> = members.values().collect();
+        propose(&rest, 2).await;
+    }
+}
+
+#[tokio::test]
+async fn a_majority_that_was_wiped_is_not_founded_again_over_the_one_that_remembers() {
+    let town = Town::new(3, &[1, 2, 3]).await;
+    let members = [town.start(1, 1).await, town.start(2, 1).await, town.start(3, 1).await];
+    propose(&members.each_ref(), 0).await;
+    members[2].catches_up().await;
+    for member in members {
+        member.crash().await;
+    }
+    let members = [town.start(1, 2).await, town.start(2, 2).await, town.start(3, 1).await];
+    sleep(Duration::from_secs(3)).await;
+    for member in &members {
+        assert!(!*member.quorum.leads().borrow(), "nobody leads");
+    }
+    assert!(voters(&members[0]).is_empty() && voters(&members[1]).is_empty());
+    assert_eq!(voters(&members[2]), [id(1, 1), id(2, 1), id(3, 1)]);
+}
+
+#[tokio::test]
+async fn a_node_that_is_not_listed_listens_as_a_learner() {
+    let town = Town::new(4, &[1, 2, 3]).await;
+    let (one, two, three) = (town.start(1, 1).await, town.start(2, 1).await, town.start(3, 1).await);
+    propose(&[&one, &two, &three], 0).await;
+    let four = town.start(4, 1).await;
+    four.catches_up().await;
+    assert_eq!(four.topics(), 1);
+    let at = propose(&[&one, &two, &three], 1).await;
+    until("the learner follows", || four.topics() == 2).await;
+    let led = [&one, &two, &three][at];
+    assert_eq!((voters(led).len(), observers(led)), (3, vec![id(4, 1)]));
+    let view = led.quorum.describe();
+    assert_eq!(view.observers[0].node, town.addresses[&4]);
+    assert!(view.observers[0].last_fetch_ms > 0 && view.observers[0].last_caught_up_ms > 0, "{view:?}");
+}
+
+#[tokio::test]
+async fn all_three_restart_at_once_and_hold_what_was_committed() {
+    let town = Town::new(3, &[1, 2, 3]).await;
+    let members = [town.start(1, 1).await, town.start(2, 1).await, town.start(3, 1).await];
+    for n in 0..20 {
+        propose(&members.each_ref(), n).await;
+    }
+    for member in members {
+        member.crash().await;
+    }
+    let members = [town.start(1, 1).await, town.start(2, 1).await, town.start(3, 1).await];
+    for member in &members {
+        member.catches_up().await;
+        assert_eq!(member.topics(), 20);
+    }
+}
+
+#[tokio::test]
+async fn one_listed_voter_alone_leads_without_waiting_for_anybody() {
+    let town = Town::new(1, &[1]).await;
+    let one = town.start(1, 1).await;
+    one.leads().await;
+    assert_eq!(voters(&one), [id(1, 1)]);
+}

@@ -1,0 +1,270 @@
+//! Becoming a member and keeping the membership true: founding, joining, and the leader's care for those who come back.
+//!
+//! ```text
+//! no log ── lowest listed id: first start (collect, decide, send) ─┐
+//!        ── anybody: ask the listed voters to be taken in ─────────┴─► voter or learner ── the leader does the rest
+//! leader ── learner with a voter's id, whose old directory is silent ─► takes the voter's place
+//!        ── learner whose id has come back with another directory ───► leaves
+//! ```
+//! Holds: a membership changes through the log alone; a voter is replaced only by its own id, and only when its old
+//! directory has been silent for the session timeout.
+//!
+//! Read next: first_start, tend (what the leader changes).
+
+mod tend;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ballast_wire::BrokerId;
+use openraft::error::{ClientWriteError, InitializeError, RaftError};
+use openraft::{ChangeMembers, ServerState};
+use tokio::time::{Instant, sleep};
+
+use super::codec::{put_node, put_nodes};
+use super::error::QuorumError;
+use super::first_start::{Decision, Seen, decide};
+use super::handle::Quorum;
+use super::network::{AskError, Reach};
+use super::rpc::{self, Identity, Refused, Voters};
+use super::types::{Membership, NodeId, QuorumNode};
+
+/// Between two looks at the membership.
+const ROUND: Duration = Duration::from_millis(250);
+/// Rounds after which the same wait is told again.
+const TELL_AGAIN: u32 = 40;
+
+/// The node is a member now.
+pub(super) struct Joined;
+
+/// What a change of the membership can fail with.
+pub(super) type ChangeError = RaftError<NodeId, ClientWriteError<NodeId, QuorumNode>>;
+
+/// Keeps this node a member until the quorum ends. `session_timeout`: silence after which a voter's directory counts as
+/// gone when its id has come back with another.
+pub(crate) async fn keep_membership(quorum: Arc<Quorum>, session_timeout: Duration) {
+    let Some(reach) = quorum.reach.clone() else { return };
+    let mut teller = Teller::default();
+    let mut tending = tend::Tending::new(session_timeout);
+    loop {
+        let metrics = quorum.raft.metrics().borrow().clone();
+        if metrics.running_state.is_err() {
+            return;
+        }
+        let membership = metrics.membership_config.membership().clone();
+        if metrics.state == ServerState::Leader {
+            teller.hush();
+            if let Some(change) = tending.look(&membership, &reach.contacts(), quorum.me, Instant::now()) {
+                quorum.change(&change).await;
+            }
+        } else {
+            tending.rest();
+            let is_member = membership.get_node(&quorum.me).is_some();
+            if metrics.current_leader.is_some() && is_member {
+                teller.hush();
+            } else if let Err(error) = quorum.round(&reach, is_member, &mut teller).await {
+                quorum.fault.keep(error.clone());
+                tracing::error!(%error, "the metadata quorum cannot be founded");
+                // Whoever watches the quorum sees it end, with this cause.
+                drop(quorum.raft.shutdown().await);
+                return;
+            }
+        }
+        sleep(ROUND).await;
+    }
+}
+
+/// Tells what is waited for, once, and again from time to time.
+#[derive(Default)]
+struct Teller {
+    last: String,
+    rounds: u32,
+}
+
+impl Teller {
+    fn hush(&mut self) {
+        *self = Teller::default();
+    }
+
+    fn waits(&mut self, text: String) {
+        self.rounds += 1;
+        if text != self.last || self.rounds >= TELL_AGAIN {
+            tracing::warn!("metadata quorum: {text}");
+            (self.last, self.rounds) = (text, 0);
+        }
+    }
+}
+
+impl Quorum {
+    /// The founding set that binds this node: its log's voters, else the set that it was told.
+    pub(super) async fn holds(&self) -> Option<Voters> {
+        let membership = self.membership().await;
+        let voters: Voters =
+            membership.voter_ids().filter_map(|id| Some((id, membership.get_node(&id)?.clone()))).collect();
+        if voters.is_empty() { self.held.voters() } else { Some(voters) }
+    }
+
+    /// The membership in force, committed or not; empty without a log.
+    pub(super) async fn membership(&self) -> Membership {
+        let effective = |state: &openraft::RaftState<_, _, _>| state.membership_state.effective().membership().clone();
+        self.raft.with_raft_state(effective).await.unwrap_or_default()
+    }
+
+    /// Takes a founding set: kept first, then initialized with exactly it.
+    pub(super) async fn found(&self, voters: Voters) -> Result<(), Refused> {
+        let refuse = |why: &str| Err(Refused::NotNow(why.to_owned()));
+        if self.raft.is_initialized().await.map_err(|fatal| Refused::NotNow(fatal.to_string()))? {
+            return Ok(());
+        }
+        if !voters.contains_key(&self.me) {
+            return refuse("the set does not name this directory");
+        }
+        self.held.keep(&voters).await.map_err(|error| Refused::NotNow(error.to_string()))?;
+        if self.held.voters().as_ref() != Some(&voters) {
+            return refuse("another set is held here");
+        }
+        self.initialize(voters).await.map_err(|error| Refused::NotNow(error.to_string()))
+    }
+
+    pub(super) async fn initialize(&self, voters: Voters) -> Result<(), QuorumError> {
+        match self.raft.initialize(voters).await {
+            // NotAllowed: a leader was faster, and its log knows better.
+            Ok(()) | Err(RaftError::APIError(InitializeError::NotAllowed(_))) => Ok(()),
+            Err(RaftError::APIError(InitializeError::NotInMembers(error))) => {
+                Err(QuorumError::NotAVoter { me: self.me, voters: error.membership.to_string() })
+            }
+            Err(RaftError::Fatal(fatal)) => Err(self.stopped(&fatal)),
+        }
+    }
+
+    /// One round of a node that has no leader, or is no member.
+    async fn round(&self, reach: &Reach, is_member: bool, teller: &mut Teller) -> Result<(), QuorumError> {
+        let listed = &reach.network().listed;
+        if !is_member
+            && let Some(held) = self.held.voters()
+            && held.contains_key(&self.me)
+        {
+            // It was told, and stopped before it had begun.
+            return self.initialize(held).await;
+        }
+        let lowest = listed.keys().next().copied();
+        if lowest == Some(self.me.node) {
+            self.collect(reach, listed, teller).await?;
+        }
+        if self.membership().await.get_node(&self.me).is_some() {
+            return Ok(());
+        }
+        self.ask_in(reach, listed, teller, lowest).await;
+        Ok(())
+    }
+
+    /// The first start, by the voter with the lowest id.
+    async fn collect(
+        &self,
+        reach: &Reach,
+        listed: &BTreeMap<BrokerId, QuorumNode>,
+        teller: &mut Teller,
+    ) -> Result<(), QuorumError> {
+        let mut seen = BTreeMap::new();
+        for (id, node) in listed {
+            let row = if *id == self.me.node {
+                Seen::Says(Identity { id: self.me, held: self.holds().await })
+            } else {
+                match reach.ask(rpc::IDENTIFY, None, node, Vec::new(), Identity::read).await {
+                    Ok(identity) => Seen::Says(identity),
+                    Err(error) => Seen::Silent(error.to_string()),
+                }
+            };
+            seen.insert(*id, row);
+        }
+        match decide(listed, &seen) {
+            Decision::Wait(wait) => teller.waits(wait.to_string()),
+            Decision::Settled => teller.hush(),
+            Decision::Send { set, to } => {
+                self.held.keep(&set).await?;
+                let mut payload = Vec::new();
+                put_nodes(&mut payload, &set);
+                for id in to.iter().filter(|id| **id != self.me) {
+                    let at = reach.address_of(id.node, &set[id]);
+                    let sent = reach.ask(rpc::FIRST_VOTERS, Some(*id), &at, payload.clone(), |_| Ok(())).await;
+                    if let Err(error) = sent {
+                        teller.waits(format!("voter {id} does not take the founding set: {error}"));
+                    }
+                }
+                if to.contains(&self.me)
+                    && let Err(refused) = self.found(set).await
+                {
+                    teller.waits(format!("this node does not take the founding set: {refused}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks to be taken in by whoever leads.
+    async fn ask_in(
+        &self,
+        reach: &Reach,
+        listed: &BTreeMap<BrokerId, QuorumNode>,
+        teller: &mut Teller,
+        lowest: Option<BrokerId>,
+    ) {
+        let mut own = Vec::new();
+        put_node(&mut own, &reach.network().advertised);
+        let mut why = "nobody is listed: --quorum names the voters".to_owned();
+        for (id, node) in listed.iter().filter(|(id, _)| **id != self.me.node) {
+            let mut asked = reach.ask(rpc::JOIN, None, node, own.clone(), |_| Ok(())).await;
+            if let Err(AskError::Refused(Refused::NotLeader(Some((leader, at))))) = &asked {
+                let at = reach.address_of(leader.node, at);
+                asked = reach.ask(rpc::JOIN, Some(*leader), &at, own.clone(), |_| Ok(())).await;
+            }
+            match asked {
+                Ok(()) => return teller.hush(),
+                Err(error) => why = format!("{id}@{node}: {error}"),
+            }
+        }
+        // The lowest has said already what it waits for.
+        if lowest != Some(self.me.node) {
+            let first = lowest.map_or_else(String::new, |id| format!(", or for voter {id} to begin a new quorum"));
+            teller.waits(format!("waiting for a leader to take this node in{first} ({why})"));
+        }
+    }
+
+    /// Takes a node in as a learner, if this node leads.
+    pub(super) async fn take_in(&self, id: NodeId, node: QuorumNode) -> Result<Joined, ChangeError> {
+        let membership = self.membership().await;
+        match membership.get_node(&id) {
+            Some(known) if *known == node => {}
+            Some(_) => {
+                let change = ChangeMembers::SetNodes(BTreeMap::from([(id, node)]));
+                self.raft.change_membership(change, true).await?;
+            }
+            None => {
+                let at = node.to_string();
+                self.raft.add_learner(id, node, false).await?;
+                tracing::info!(%id, at, "a node has joined the metadata quorum as a learner");
+            }
+        }
+        Ok(Joined)
+    }
+
+    async fn change(&self, change: &tend::Change) {
+        tracing::info!("metadata quorum: {change}");
+        let changed = match change {
+            tend::Change::Replace { old, new } => {
+                let mut voters: BTreeSet<NodeId> = self.membership().await.voter_ids().collect();
+                voters.remove(old);
+                voters.insert(*new);
+                self.raft.change_membership(voters, false).await
+            }
+            tend::Change::Forget(id) => {
+                let change = ChangeMembers::RemoveNodes(BTreeSet::from([*id]));
+                self.raft.change_membership(change, true).await
+            }
+        };
+        if let Err(error) = changed {
+            tracing::warn!(%error, "the membership could not be changed; it is tried again");
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! What a leader changes about the membership by itself.
+//!
+//! Holds: one change at a time, each through the log; a voter leaves only for a learner with its id, and not before its own
+//! directory has been silent for the session timeout of this reign.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::super::network::Contact;
+use super::super::types::{Membership, NodeId};
+
+/// A change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    /// A learner takes the place of the voter with its id.
+    Replace {
+        /// The voter.
+        old: NodeId,
+        /// The learner.
+        new: NodeId,
+    },
+    /// A learner leaves: its id has come back with another directory.
+    Forget(NodeId),
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Change::Replace { old, new } => write!(f, "{new} has come back without its data and replaces voter {old}"),
+            Change::Forget(id) => write!(f, "learner {id} has come back with another directory and is forgotten"),
+        }
+    }
+}
+
+/// A leader's look at the membership. Rests while another leads.
+#[derive(Debug)]
+pub(super) struct Tending {
+    session_timeout: Duration,
+    /// Since when this node leads: silence before that says nothing.
+    leads_since: Option<Instant>,
+}
+
+impl Tending {
+    pub(super) fn new(session_timeout: Duration) -> Tending {
+        Tending { session_timeout, leads_since: None }
+    }
+
+    pub(super) fn rest(&mut self) {
+        self.leads_since = None;
+    }
+
+    /// What is to be changed now.
+    pub(super) fn look(
+        &mut self,
+        membership: &Membership,
+        contacts: &BTreeMap<NodeId, Contact>,
+        me: NodeId,
+        now: Instant,
+    ) -> Option<Change> {
+        let since = *self.leads_since.get_or_insert(now);
+        if membership.get_joint_config().len() != 1 {
+            // A change is on its way.
+            return None;
+        }
+        let heard = |id: &NodeId| contacts.get(id).map(|contact| contact.at);
+        let silence = |id: &NodeId| now - heard(id).map_or(since, |at| at.max(since));
+        for learner in membership.learner_ids() {
+            let voter = membership.voter_ids().find(|voter| voter.node == learner.node);
+            // It must be there itself, or the quorum would be worse off.
+            let is_here = heard(&learner).is_some_and(|at| now - at < self.session_timeout);
+            match voter {
+                Some(old) if old != me && is_here && silence(&old) >= self.session_timeout => {
+                    return Some(Change::Replace { old, new: learner });
+                }
+                _ => {}
+            }
+            let is_newer =
+                |other: NodeId| other.node == learner.node && other != learner && heard(&other) > heard(&learner);
+            let come_back = membership.nodes().any(|(other, _)| is_newer(*other));
+            if come_back && silence(&learner) >= self.session_timeout {
+                return Some(Change::Forget(learner));
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use ballast_wire::Uuid;
+
+    use super::super::super::types::QuorumNode;
+    use super::*;
+
+    const SESSION: Duration = Duration::from_secs(9);
+
+    fn id(node: i32, generation: u8) -> NodeId {
+        NodeId { node, directory: Uuid([generation; 16]) }
+    }
+
+    fn membership(voters: &[NodeId], learners: &[NodeId]) -> Membership {
+        let nodes = voters.iter().chain(learners).map(|id| (*id, QuorumNode::default()));
+        Membership::new(vec![voters.iter().copied().collect::<BTreeSet<_>>()], nodes.collect::<BTreeMap<_, _>>())
+    }
+
+    fn contacts(rows: &[(NodeId, Instant)]) -> BTreeMap<NodeId, Contact> {
+        rows.iter().map(|(id, at)| (*id, Contact { at: *at, at_ms: 0, caught_up_ms: -1 })).collect()
+    }
+
+    #[test]
+    fn a_wiped_voter_takes_its_own_place_once_its_old_directory_is_silent_for_the_session() {
+        let start = Instant::now();
+        let (me, other, old, new) = (id(1, 1), id(2, 1), id(3, 1), id(3, 2));
+        let members = membership(&[me, other, old], &[new]);
+        let mut tending = Tending::new(SESSION);
+        let look = |tending: &mut Tending, at: Duration| {
+            tending.look(&members, &contacts(&[(other, start + at), (new, start + at)]), me, start + at)
+        };
+        assert_eq!(look(&mut tending, Duration::ZERO), None);
+        assert_eq!(look(&mut tending, SESSION - Duration::from_millis(1)), None);
+        assert_eq!(look(&mut tending, SESSION), Some(Change::Replace { old, new }));
+        tending.rest();
+        assert_eq!(look(&mut tending, SESSION), None, "a new reign measures anew");
+    }
+
+    #[test]
+    fn a_voter_that_is_heard_of_keeps_its_place_and_an_absent_learner_gets_none() {
+        let start = Instant::now();
+        let later = start + 2 * SESSION;
+        let (me, old, new) = (id(1, 1), id(3, 1), id(3, 2));
+        let members = membership(&[me, id(2, 1), old], &[new]);
+        let mut tending = Tending::new(SESSION);
+        assert_eq!(tending.look(&members, &BTreeMap::new(), me, start), None);
+        assert_eq!(tending.look(&members, &contacts(&[(old, later), (new, later)]), me, later), None);
+        assert_eq!(tending.look(&members, &contacts(&[(new, start)]), me, later), None);
+    }
+
+    #[test]
+    fn a_learner_whose_id_came_back_with_another_directory_is_forgotten_and_no_other() {
+        let start = Instant::now();
+        let later = start + 2 * SESSION;
+        let (me, old, new, away) = (id(1, 1), id(4, 1), id(4, 2), id(5, 1));
+        let members = membership(&[me], &[old, new, away]);
+        let mut tending = Tending::new(SESSION);
+        assert_eq!(tending.look(&members, &BTreeMap::new(), me, start), None);
+        let contacts = contacts(&[(old, start), (new, later)]);
+        assert_eq!(tending.look(&members, &contacts, me, later), Some(Change::Forget(old)));
+    }
+
+    #[test]
+    fn nothing_is_changed_while_a_change_is_on_its_way() {
+        let start = Instant::now();
+        let (me, old, new) = (id(1, 1), id(3, 1), id(3, 2));
+        let nodes = [me, old, new].map(|id| (id, QuorumNode::default()));
+        let joint = vec![BTreeSet::from([me, old]), BTreeSet::from([me])];
+        let members = Membership::new(joint, nodes.into_iter().collect::<BTreeMap<_, _>>());
+        let mut tending = Tending::new(SESSION);
+        let later = start + 2 * SESSION;
+        assert_eq!(tending.look(&members, &contacts(&[(new, start)]), me, start), None);
+        assert_eq!(tending.look(&members, &contacts(&[(new, later)]), me, later), None);
+    }
+}
