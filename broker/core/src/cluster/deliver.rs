@@ -8,7 +8,7 @@ use super::quorum::Caller;
 use super::world::World;
 use crate::controller::{AlterPartitionError, Request, Response};
 use crate::replica::follower::{self, Answer, BatchHead, FetchRequest, Ticket};
-use crate::replica::{self, Divergence, EpochMismatch, IsrRefusal, check_leader_epoch, divergence};
+use crate::replica::{self, Divergence, EpochMismatch, FetchPosition, IsrRefusal, check_leader_epoch, divergence};
 
 /// Records in one answer.
 const RECORDS_MAX: usize = 3;
@@ -87,18 +87,24 @@ impl World {
             return Fetched::Failed;
         }
         let ours = broker.log.end_of(asked.last_fetched_epoch);
-        match divergence(asked.last_fetched_epoch, asked.offset, ours) {
+        let &FetchRequest { offset, last_fetched_epoch: last_epoch, log_start, .. } = asked;
+        let counts = match divergence(FetchPosition { offset, last_epoch, log_start }, ours, broker.log.start()) {
             Divergence::At(end) => return Fetched::Diverging(end),
             Divergence::Unknown => return Fetched::OutOfRange,
-            Divergence::None => {}
-        }
+            Divergence::None => true,
+            Divergence::Unproven => false,
+        };
         if !(broker.log.start()..=broker.log.end()).contains(&asked.offset) {
             return Fetched::OutOfRange;
         }
         let records = broker.log.read(asked.offset, RECORDS_MAX);
         let log_start = broker.log.start();
         let input = replica::Input::Fetched { by, from: asked.offset, log_start: asked.log_start, broker_epoch };
-        self.step_leader(at, input);
+        if counts {
+            self.step_leader(at, input);
+        } else {
+            self.history.saw("a fetch proves nothing");
+        }
         Fetched::Records { base: asked.offset, records, high: self.brokers[at].high(), log_start }
     }
 

@@ -13,6 +13,7 @@ const SEEDS_PER_BUG: u64 = 500;
 /// What has to happen somewhere, or the runs are tamer than they look.
 const RARE: &[&str] = &[
     "a leader begins with metadata that is not the newest",
+    "a fetch proves nothing",
     "a log is cut",
     "a log start moves",
     "a log starts over",

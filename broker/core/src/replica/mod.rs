@@ -20,7 +20,7 @@ pub use leader::{AcksAll, Effect, Input, IsrRefusal, Leader, LeaderConfig, Leade
 #[cfg(test)]
 pub(crate) use planted::Bug;
 pub use read::{
-    Candidate, Divergence, EpochEnd, EpochMismatch, FollowerRead, check_leader_epoch, divergence, follower_read,
-    preferred_read_replica,
+    Candidate, Divergence, EpochEnd, EpochMismatch, FetchPosition, FollowerRead, check_leader_epoch, divergence,
+    follower_read, preferred_read_replica,
 };
 pub use remote::RemoteReplica;

@@ -58,18 +58,36 @@ pub enum Divergence {
     At(EpochEnd),
     /// Nothing is known of that epoch: OFFSET_OUT_OF_RANGE (1).
     Unknown,
+    /// A replica holds records below our start, and fetches from there: we have forgotten our epochs below, and cannot say
+    /// whether they are the same. Answer as for `None` (the answer's log start tells it to drop them), but do not count the
+    /// fetch: it must not join the ISR with them.
+    Unproven,
 }
 
-/// Compares logs. `ours` is where our log ends `last_fetched_epoch`.
+/// From where somebody fetches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FetchPosition {
+    /// `fetch_offset`.
+    pub offset: Offset,
+    /// `last_fetched_epoch`, -1 if it names none.
+    pub last_epoch: LeaderEpoch,
+    /// `log_start_offset` of a replica, -1 for consumers.
+    pub log_start: Offset,
+}
+
+/// Compares logs. `ours` is where our log, which starts at `our_start`, ends the asker's last epoch.
 #[must_use]
-pub fn divergence(last_fetched_epoch: LeaderEpoch, fetch_offset: Offset, ours: EpochEnd) -> Divergence {
-    if last_fetched_epoch < 0 {
-        return Divergence::None;
+pub fn divergence(asked: FetchPosition, ours: EpochEnd, our_start: Offset) -> Divergence {
+    if asked.last_epoch >= 0 {
+        if ours.epoch < 0 || ours.end < 0 {
+            return Divergence::Unknown;
+        }
+        if ours.epoch < asked.last_epoch || ours.end < asked.offset {
+            return Divergence::At(ours);
+        }
     }
-    if ours.epoch < 0 || ours.end < 0 {
-        return Divergence::Unknown;
-    }
-    if ours.epoch < last_fetched_epoch || ours.end < fetch_offset { Divergence::At(ours) } else { Divergence::None }
+    let holds_more = (0..our_start).contains(&asked.log_start);
+    if holds_more && asked.offset == our_start { Divergence::Unproven } else { Divergence::None }
 }
 
 /// What a follower tells a consumer.
@@ -147,11 +165,23 @@ mod tests {
     #[test]
     fn logs_have_parted_when_the_epoch_ended_earlier_or_never_was() {
         let end = |epoch, end| EpochEnd { epoch, end };
-        assert_eq!(divergence(-1, 7, end(-1, -1)), Divergence::None, "an empty log, or an old client");
-        assert_eq!(divergence(3, 10, end(3, 10)), Divergence::None);
-        assert_eq!(divergence(3, 10, end(3, 9)), Divergence::At(end(3, 9)));
-        assert_eq!(divergence(3, 10, end(2, 12)), Divergence::At(end(2, 12)), "epoch 3 wrote nothing here");
-        assert_eq!(divergence(9, 10, end(-1, -1)), Divergence::Unknown);
+        let judged = |last_epoch, offset, ours| divergence(FetchPosition { offset, last_epoch, log_start: 0 }, ours, 0);
+        assert_eq!(judged(-1, 7, end(-1, -1)), Divergence::None, "an empty log, or an old client");
+        assert_eq!(judged(3, 10, end(3, 10)), Divergence::None);
+        assert_eq!(judged(3, 10, end(3, 9)), Divergence::At(end(3, 9)));
+        assert_eq!(judged(3, 10, end(2, 12)), Divergence::At(end(2, 12)), "epoch 3 wrote nothing here");
+        assert_eq!(judged(9, 10, end(-1, -1)), Divergence::Unknown);
+    }
+
+    #[test]
+    fn a_replica_with_records_below_our_start_proves_nothing_by_fetching_from_there() {
+        let judged = |offset, log_start| {
+            let asked = FetchPosition { offset, last_epoch: 2, log_start };
+            divergence(asked, EpochEnd { epoch: 2, end: 112 }, 112)
+        };
+        assert_eq!(judged(112, 90), Divergence::Unproven, "epoch 2 may have ended at 111 here before that was deleted");
+        assert_eq!(judged(112, 112), Divergence::None, "it has dropped them");
+        assert_eq!(judged(112, -1), Divergence::None, "a consumer");
     }
 
     #[test]

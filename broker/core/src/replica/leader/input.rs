@@ -69,7 +69,7 @@ pub enum Input {
         /// Everything below it survives a crash.
         end: Offset,
     },
-    /// A follower asked for records, within this leader epoch, and its log agrees with ours below `from`.
+    /// A follower asked for records, within this leader epoch, and its log agrees with ours below `from` (`Divergence::None`).
     Fetched {
         /// Who asked.
         by: BrokerId,
