@@ -8,11 +8,10 @@
 //! that follow; after a truncation at once.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use ballast_wire::{LeaderEpoch, Offset};
 
-use crate::disk::{Disk, DiskFile, read_small, replace_small, replace_unsynced};
+use crate::disk::{Disk, read_small, replace_small, replace_unsynced};
 use crate::error::{DiskContext, DiskError, LogError};
 use crate::log::{Log, Writer};
 use crate::names::LEADER_EPOCH_CHECKPOINT;
@@ -160,7 +159,7 @@ impl Epochs {
     }
 
     /// Replaces the checkpoint, to be synced later: a crash may leave the old one, this one, or something that is none.
-    fn store_unsynced(&self, disk: &dyn Disk, path: &Path) -> Result<Arc<dyn DiskFile>, DiskError> {
+    fn store_unsynced(&self, disk: &dyn Disk, path: &Path) -> Result<(), DiskError> {
         replace_unsynced(disk, path, self.encode().as_bytes()).doing("cannot replace", path)
     }
 }
@@ -212,8 +211,8 @@ impl Log {
     pub(crate) fn save_epochs(&self, writer: &mut Writer) -> Result<(), DiskError> {
         let epochs = self.epochs.read().clone();
         if epochs.version != writer.saved_epochs {
-            let path = self.place.join(LEADER_EPOCH_CHECKPOINT);
-            self.owe_sync(vec![epochs.store_unsynced(&*self.place.disk, &path)?]);
+            epochs.store_unsynced(&*self.place.disk, &self.place.join(LEADER_EPOCH_CHECKPOINT))?;
+            self.owe_small(LEADER_EPOCH_CHECKPOINT);
             writer.saved_epochs = epochs.version;
         }
         Ok(())

@@ -152,8 +152,9 @@ pub(crate) struct Parts {
     pub(crate) epochs: Epochs,
     pub(crate) saved_epochs: u64,
     pub(crate) touched: bool,
-    /// Its names are not on the disk yet.
-    pub(crate) is_new: bool,
+    /// Its names, and what its small files say, may not be on the disk yet: it is new, or a life before this one ended
+    /// before it synced them.
+    pub(crate) owes_names: bool,
     pub(crate) now_ms: i64,
 }
 
@@ -189,7 +190,7 @@ impl Log {
             cut: RwLock::new(()),
             published: RwLock::new(published),
             epochs: RwLock::new(parts.epochs),
-            syncing: Mutex::new(if parts.is_new { syncing.of_new_log() } else { syncing }),
+            syncing: Mutex::new(if parts.owes_names { syncing.owing_names() } else { syncing }),
             condemned: Mutex::new(Vec::new()),
         }
     }

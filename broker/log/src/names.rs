@@ -136,6 +136,15 @@ impl Place {
         self.disk.sync_dir(&dir).doing("cannot sync", &dir)
     }
 
+    /// Makes a small file in the folder survive a crash. One that is gone owes nothing.
+    pub(crate) fn sync_file(&self, name: &str) -> Result<(), DiskError> {
+        let path = self.dir.read().join(name);
+        match self.disk.sync_file(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            synced => synced.doing("cannot sync", &path),
+        }
+    }
+
     /// Makes the folder's own name survive a crash.
     pub(crate) fn sync_parent(&self) -> Result<(), DiskError> {
         let dir = self.dir.read();

@@ -68,7 +68,7 @@ impl Log {
             epochs: Epochs::default(),
             saved_epochs: 0,
             touched: false,
-            is_new: true,
+            owes_names: true,
             now_ms,
         }))
     }
@@ -125,7 +125,7 @@ impl Log {
             saved_epochs: if is_saved { epochs.version } else { epochs.version.wrapping_sub(1) },
             epochs,
             touched: !opened.is_as_closed,
-            is_new: false,
+            owes_names: !opened.is_as_closed,
             now_ms,
         });
         log.save_epochs(&mut log.writer.lock())?;

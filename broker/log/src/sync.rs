@@ -11,14 +11,16 @@
 //!   3. A sync that failed is final: nothing is retried, nothing is written any more, and the next opening believes nothing that it
 //!      should have covered (see `suspect`).
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ballast_wire::Offset;
 
+use crate::dirs::PARTITION_METADATA_FILE;
 use crate::disk::DiskFile;
 use crate::error::{DiskContext, DiskError, LogError};
 use crate::log::{Failure, Log};
-use crate::names::Place;
+use crate::names::{LEADER_EPOCH_CHECKPOINT, Place};
 use crate::suspect;
 
 /// What has to be synced so that everything below `end` survives a crash. Made under the log's locks, run outside of them
@@ -29,9 +31,12 @@ pub struct SyncPoint {
     truncations: u64,
     round: u64,
     files: Vec<Arc<dyn DiskFile>>,
-    /// Where names changed: in the folder, and in the one above it.
-    dir: Option<Arc<Place>>,
-    parent: Option<Arc<Place>>,
+    place: Arc<Place>,
+    /// Names of small files in the folder.
+    small: Vec<&'static str>,
+    /// Did names in the folder change, and its own?
+    dir: bool,
+    parent: bool,
 }
 
 impl SyncPoint {
@@ -49,8 +54,13 @@ impl SyncPoint {
         for file in &self.files {
             file.sync().doing("cannot sync", file.path())?;
         }
-        self.dir.as_ref().map_or(Ok(()), |dir| dir.sync())?;
-        self.parent.as_ref().map_or(Ok(()), |dir| dir.sync_parent())
+        for name in &self.small {
+            self.place.sync_file(name)?;
+        }
+        if self.dir {
+            self.place.sync()?;
+        }
+        if self.parent { self.place.sync_parent() } else { Ok(()) }
     }
 }
 
@@ -61,13 +71,15 @@ struct Owed {
     /// Counts the syncs that began. Each debt knows how many had, when it was made.
     round: u64,
     files: Vec<(u64, Arc<dyn DiskFile>)>,
+    /// Small files in the folder, by name: thousands of logs may owe some, so no descriptor is held for them.
+    small: BTreeMap<&'static str, u64>,
     dir: Option<u64>,
     parent: Option<u64>,
 }
 
 impl Owed {
     fn is_nothing(&self) -> bool {
-        self.files.is_empty() && self.dir.is_none() && self.parent.is_none()
+        self.files.is_empty() && self.small.is_empty() && self.dir.is_none() && self.parent.is_none()
     }
 
     fn owe(&mut self, files: Vec<Arc<dyn DiskFile>>) {
@@ -78,6 +90,7 @@ impl Owed {
     /// A sync that began with this round has covered what was owed then.
     fn paid(&mut self, round: u64) {
         self.files.retain(|(since, _)| *since > round);
+        self.small.retain(|_, since| *since > round);
         self.dir = self.dir.filter(|since| *since > round);
         self.parent = self.parent.filter(|since| *since > round);
     }
@@ -100,10 +113,14 @@ impl Syncing {
         Syncing { recovery_point, truncations: 0, dirty_since_ms, owed: Owed::default() }
     }
 
-    /// The log is new: its names are not on the disk yet.
-    pub(crate) fn of_new_log(mut self) -> Syncing {
-        self.owed.owe(Vec::new());
-        self.owed.parent = Some(self.owed.round);
+    /// The log is new, or was not stopped cleanly: its names and small files may not be on the disk yet.
+    pub(crate) fn owing_names(mut self) -> Syncing {
+        let round = self.owed.round;
+        self.owed.dir = Some(round);
+        self.owed.parent = Some(round);
+        for name in [LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA_FILE] {
+            self.owed.small.insert(name, round);
+        }
         self
     }
 }
@@ -162,11 +179,11 @@ impl Log {
         let truncations = syncing.truncations;
         let owed = &mut syncing.owed;
         files.extend(owed.files.iter().map(|(_, file)| Arc::clone(file)));
-        let dir = owed.dir.map(|_| Arc::clone(&self.place));
-        let parent = owed.parent.map(|_| Arc::clone(&self.place));
-        let round = owed.round;
+        let small = owed.small.keys().copied().collect();
+        let (dir, parent, round) = (owed.dir.is_some(), owed.parent.is_some(), owed.round);
         owed.round += 1;
-        Ok(Some(SyncPoint { end, truncations, round, files, dir, parent }))
+        let place = Arc::clone(&self.place);
+        Ok(Some(SyncPoint { end, truncations, round, files, place, small, dir, parent }))
     }
 
     /// Takes the outcome of a sync: moves the recovery point, or takes the log offline for good. Returns the recovery
@@ -228,9 +245,12 @@ impl Log {
         self.syncing.lock().owed.owe(files);
     }
 
-    /// A small file that the caller wrote in the log's folder goes with the next sync.
-    pub fn owe(&self, file: Arc<dyn DiskFile>) {
-        self.owe_sync(vec![file]);
+    /// A small file that was written in the log's folder goes with the next sync.
+    pub fn owe_small(&self, name: &'static str) {
+        let mut syncing = self.syncing.lock();
+        let round = syncing.owed.round;
+        syncing.owed.small.insert(name, round);
+        syncing.owed.dir = Some(round);
     }
 
     /// The log was cut to `end`, or begins anew there.

@@ -43,6 +43,18 @@ impl Disk for SimDisk {
         self.enter(Call::SyncDir, path)?.names.sync_dir(path)
     }
 
+    fn sync_file(&self, path: &Path) -> io::Result<()> {
+        let mut world = self.world.lock();
+        world.admit(self.generation)?;
+        let file = world.names.file(path)?;
+        if let Err(error) = world.faults.verdict(Call::Sync, path) {
+            file.lock().fail_sync();
+            return Err(error);
+        }
+        file.lock().sync();
+        Ok(())
+    }
+
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>> {
         self.enter(Call::Lock, path)?.lock(path)?;
         let world = Arc::clone(&self.world);

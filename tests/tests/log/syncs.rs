@@ -50,3 +50,13 @@ fn a_log_that_is_closed_in_two_halves_is_safe_after_the_second() {
     rig.recovery_point = end;
     assert_eq!(after_a_power_cut(rig, true), 1);
 }
+
+#[test]
+fn a_log_whose_first_life_was_killed_before_any_sync_is_safe_after_the_first_sync_of_the_second() {
+    let mut rig = created();
+    rig.crash(Crash::Process);
+    rig.open(false, Some(Crash::Process)).expect("it opens");
+    assert_eq!(rig.append(2, Some(7)), Went::Well);
+    assert_eq!(rig.sync(), Went::Well);
+    assert_eq!(after_a_power_cut(rig, false), 1);
+}

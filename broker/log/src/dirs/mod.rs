@@ -38,7 +38,7 @@ pub use names::{DIR_NAME_LEN_MAX, DirState, PartitionDir};
 pub use partition_metadata::{PARTITION_METADATA_FILE, format_partition_metadata, parse_partition_metadata};
 pub use properties::{FORMAT_VERSION, MetaProperties};
 
-use crate::disk::{Disk, DiskFile, read_small, replace_small, replace_unsynced};
+use crate::disk::{Disk, read_small, replace_small, replace_unsynced};
 use crate::error::{DiskContext as _, DiskError};
 
 /// Name of the file that is locked.
@@ -245,16 +245,12 @@ pub fn read_partition_metadata(disk: &dyn Disk, partition_dir: &Path) -> Result<
     text.and_then(parse_partition_metadata).map(Some).map_err(|why| DirError::Malformed { path, why, without_it })
 }
 
-/// Writes the topic id into a partition's folder, to be synced with the log's first records (see [`crate::Log::owe`]):
-/// records that are on the disk then always have a topic.
+/// Writes the topic id into a partition's folder, to be synced with the log's first records (the caller owes it to the
+/// log by [`crate::Log::owe_small`] and [`PARTITION_METADATA_FILE`]): records that are on the disk then always have a topic.
 ///
 /// # Errors
 /// Whatever the disk says.
-pub fn write_partition_metadata(
-    disk: &dyn Disk,
-    partition_dir: &Path,
-    topic_id: Uuid,
-) -> Result<Arc<dyn DiskFile>, DirError> {
+pub fn write_partition_metadata(disk: &dyn Disk, partition_dir: &Path, topic_id: Uuid) -> Result<(), DirError> {
     let path = partition_dir.join(PARTITION_METADATA_FILE);
     Ok(replace_unsynced(disk, &path, format_partition_metadata(topic_id).as_bytes()).doing("cannot write", &path)?)
 }

@@ -124,6 +124,10 @@ pub trait Disk: Send + Sync + Debug {
     /// Makes the names in a folder survive a crash.
     fn sync_dir(&self, path: &Path) -> io::Result<()>;
 
+    /// Makes the contents of a small file survive a crash that was written and closed since. A descriptor for each file that
+    /// waits for its sync would be too many; the kernel tells an error of writing back to whoever opens the file next.
+    fn sync_file(&self, path: &Path) -> io::Result<()>;
+
     /// Takes an exclusive lock on a file, which it makes if missing, for as long as the value lives.
     /// `WouldBlock` when another process, or another lock of this one, holds it.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>>;
@@ -233,15 +237,15 @@ pub fn replace_small(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<(
     disk.sync_dir(path.parent().unwrap_or(Path::new(".")))
 }
 
-/// As [`replace_small`], but synced by the caller later: the file that is returned, then its folder. Until then a crash may
+/// As [`replace_small`], but synced by the caller later, by [`Disk::sync_file`] and then its folder. Until then a crash may
 /// leave the old one, the new one, or part of the new one.
 ///
 /// # Errors
 /// Whatever the disk says; the old file is then still there.
-pub fn replace_unsynced(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<Arc<dyn DiskFile>> {
+pub fn replace_unsynced(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<()> {
     let (tmp, file) = write_beside(disk, path, bytes)?;
-    disk.rename(&tmp, path)?;
-    Ok(file)
+    drop(file);
+    disk.rename(&tmp, path)
 }
 
 /// Writes `bytes` to `path` with `.tmp` behind it.
@@ -249,8 +253,7 @@ fn write_beside(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<(PathB
     let mut tmp = path.as_os_str().to_owned();
     tmp.push(".tmp");
     let tmp = PathBuf::from(tmp);
-    // Of a kind whose descriptor may be given up (synced before), because many may wait for their sync.
-    let file = disk.open(&tmp, OpenMode::Create, FileKind::Index)?;
+    let file = disk.open(&tmp, OpenMode::Create, FileKind::Small)?;
     file.set_len(0)?;
     file.write_at(0, &[IoSlice::new(bytes)])?;
     Ok((tmp, file))

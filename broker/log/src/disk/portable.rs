@@ -65,6 +65,10 @@ impl Disk for PortableDisk {
         if self.durable { File::open(path)?.sync_all() } else { Ok(()) }
     }
 
+    fn sync_file(&self, path: &Path) -> io::Result<()> {
+        if self.durable { File::open(path)?.sync_data() } else { Ok(()) }
+    }
+
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>> {
         lock(path)
     }

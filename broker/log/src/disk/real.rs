@@ -102,6 +102,10 @@ impl Disk for RealDisk {
         if self.abilities.durable && !together::are_put_off() { File::open(path)?.sync_all() } else { Ok(()) }
     }
 
+    fn sync_file(&self, path: &Path) -> io::Result<()> {
+        if self.abilities.durable && !together::are_put_off() { File::open(path)?.sync_data() } else { Ok(()) }
+    }
+
     fn together(&self, path: &Path, work: &mut dyn FnMut()) -> io::Result<()> {
         if !self.abilities.durable {
             work();

@@ -41,7 +41,7 @@ fn what_is_owed_stays_so_until_a_sync_has_covered_it() {
     assert!(log.is_dirty(), "a new log owes its names");
     let first = log.begin_sync().unwrap().unwrap();
     let second = log.begin_sync().unwrap().expect("the first has not ended");
-    assert!(second.dir.is_some() && second.parent.is_some());
+    assert!(second.dir && second.parent);
     log.finish_sync(second, Ok(()), NOW_MS).unwrap();
     assert!(!log.is_dirty(), "the second covered it");
     log.owe_sync(Vec::new());

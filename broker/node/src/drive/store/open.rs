@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use ballast_core::image::{Image, Topic};
 use ballast_log::dirs::{
-    CheckpointKind, DirError, DirState, LogDir, Owner, PartitionDir, read_partition_metadata, write_partition_metadata,
+    CheckpointKind, DirError, DirState, LogDir, Owner, PARTITION_METADATA_FILE, PartitionDir, read_partition_metadata,
+    write_partition_metadata,
 };
 use ballast_log::{Log, LogError, OpenFrom, Progress, RecoveryReport};
 use ballast_wire::{PartitionIndex, Uuid};
@@ -243,9 +244,9 @@ impl Store {
 
     /// Writes into a log's folder which topic it belongs to.
     fn name(&self, log: &Log, path: PathBuf, topic: Uuid) -> Result<(), LogError> {
-        let file = write_partition_metadata(&*self.config.disk, &path, topic)
+        write_partition_metadata(&*self.config.disk, &path, topic)
             .map_err(|error| LogError::Foreign { path, what: error.to_string() })?;
-        log.owe(file);
+        log.owe_small(PARTITION_METADATA_FILE);
         Ok(())
     }
 

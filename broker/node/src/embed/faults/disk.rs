@@ -79,6 +79,10 @@ impl Disk for FaultyDisk {
         self.alive()?.sync_dir(path)
     }
 
+    fn sync_file(&self, path: &Path) -> io::Result<()> {
+        self.alive()?.sync_file(path)
+    }
+
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>> {
         self.alive()?.lock(path)
     }
