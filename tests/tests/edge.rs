@@ -18,14 +18,14 @@ use kafka_protocol::messages::list_offsets_request::{ListOffsetsPartition, ListO
 use kafka_protocol::messages::metadata_request::MetadataRequestTopic;
 use kafka_protocol::messages::offset_for_leader_epoch_request::{OffsetForLeaderPartition, OffsetForLeaderTopic};
 use kafka_protocol::messages::{
-    AlterConfigsRequest, CreatePartitionsRequest, CreateTopicsRequest, DeleteGroupsRequest, DeleteRecordsRequest,
-    DeleteTopicsRequest, DescribeAclsRequest, DescribeClusterRequest, DescribeConfigsRequest, DescribeGroupsRequest,
-    DescribeLogDirsRequest, DescribeProducersRequest, DescribeQuorumRequest, DescribeTopicPartitionsRequest,
-    DescribeUserScramCredentialsRequest, ElectLeadersRequest, FindCoordinatorRequest, IncrementalAlterConfigsRequest,
-    InitProducerIdRequest, LeaveGroupRequest, ListConfigResourcesRequest, ListGroupsRequest, ListOffsetsRequest,
-    ListPartitionReassignmentsRequest, MetadataRequest, OffsetDeleteRequest, OffsetForLeaderEpochRequest,
-    ProduceRequest, UnregisterBrokerRequest, UpdateFeaturesRequest, alter_configs_request, describe_producers_request,
-    incremental_alter_configs_request,
+    AddRaftVoterRequest, AlterConfigsRequest, CreatePartitionsRequest, CreateTopicsRequest, DeleteGroupsRequest,
+    DeleteRecordsRequest, DeleteTopicsRequest, DescribeAclsRequest, DescribeClusterRequest, DescribeConfigsRequest,
+    DescribeGroupsRequest, DescribeLogDirsRequest, DescribeProducersRequest, DescribeQuorumRequest,
+    DescribeTopicPartitionsRequest, DescribeUserScramCredentialsRequest, ElectLeadersRequest, FindCoordinatorRequest,
+    IncrementalAlterConfigsRequest, InitProducerIdRequest, LeaveGroupRequest, ListConfigResourcesRequest,
+    ListGroupsRequest, ListOffsetsRequest, ListPartitionReassignmentsRequest, MetadataRequest, OffsetDeleteRequest,
+    OffsetForLeaderEpochRequest, ProduceRequest, RemoveRaftVoterRequest, UnregisterBrokerRequest,
+    UpdateFeaturesRequest, alter_configs_request, describe_producers_request, incremental_alter_configs_request,
 };
 
 const TOPIC_AUTHORIZATION_FAILED: i16 = 29;
@@ -104,6 +104,8 @@ fn admin_answers(connection: &mut Connection) -> Vec<(i16, i16)> {
         (64, connection.call(0, &UnregisterBrokerRequest::default().with_broker_id(77.into())).error_code),
         (74, connection.call(1, &ListConfigResourcesRequest::default()).error_code),
         (75, connection.call(0, &describe).topics[0].error_code),
+        (80, connection.call(0, &AddRaftVoterRequest::default()).error_code),
+        (81, connection.call(0, &RemoveRaftVoterRequest::default()).error_code),
     ];
     for (kind, name) in [(2, "t"), (4, "1"), (8, "1"), (16, "m"), (32, "g")] {
         rows.extend(config_answers(connection, kind, name));
@@ -163,7 +165,7 @@ fn who_may_do_nothing_is_refused_by_every_api_that_is_advertised() {
     let mut connection = Connection::open(&address(&embedded, 0));
     let refused = answers(&mut connection);
     for (key, code) in &refused {
-        let of_cluster = [22, 29, 35, 43, 46, 50, 55, 57, 64, 74];
+        let of_cluster = [22, 29, 35, 43, 46, 50, 55, 57, 64, 74, 80, 81];
         let expected = if of_cluster.contains(key) { CLUSTER_AUTHORIZATION_FAILED } else { TOPIC_AUTHORIZATION_FAILED };
         assert_eq!(*code, expected, "key {key}");
     }

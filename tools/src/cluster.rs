@@ -1,5 +1,7 @@
 //! `ballast cluster`: what the cluster is, its nodes, and the quorum that keeps its metadata.
 
+mod voters;
+
 use std::collections::BTreeMap;
 
 use ballast_client::admin::QuorumReplica;
@@ -29,10 +31,11 @@ enum ClusterCommand {
     #[command(after_help = "Example:
   ballast cluster nodes -b broker-1:9092")]
     Nodes,
-    /// Show the metadata quorum.
-    #[command(after_help = "Example:
-  ballast cluster quorum")]
-    Quorum,
+    /// Show the metadata quorum, or change who votes in it.
+    #[command(after_help = "Examples:
+  ballast cluster quorum
+  ballast cluster quorum add 4@broker-4:9093")]
+    Quorum(voters::QuorumArgs),
 }
 
 pub(crate) async fn run(args: ClusterArgs) -> Result<(), Failure> {
@@ -41,7 +44,10 @@ pub(crate) async fn run(args: ClusterArgs) -> Result<(), Failure> {
     match args.command {
         ClusterCommand::Describe => describe(&cluster, json).await,
         ClusterCommand::Nodes => nodes(&cluster, json).await,
-        ClusterCommand::Quorum => quorum(&cluster, json).await,
+        ClusterCommand::Quorum(voters::QuorumArgs { change: None }) => quorum(&cluster, json).await,
+        ClusterCommand::Quorum(voters::QuorumArgs { change: Some(change) }) => {
+            voters::change(&cluster, &change, json).await
+        }
     }
 }
 

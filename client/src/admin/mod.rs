@@ -13,6 +13,7 @@ mod offsets;
 #[cfg(test)]
 mod tests;
 mod topics;
+mod voters;
 
 pub use brokers::{BrokerDescription, ClusterDescription, LogDir, LogDirPartition, Quorum, QuorumNode, QuorumReplica};
 pub use configs::{ConfigEntry, ConfigResource, ConfigSource};

@@ -42,6 +42,13 @@ impl Ctx {
         self.node.authorizer.authorize(&self.session, operation, resource)
     }
 
+    /// May the leader of the quorum be asked instead? Not for what came over a controller listener: two nodes that take each
+    /// other for the leader would ask in circles.
+    pub(crate) fn may_pass_on(&self) -> bool {
+        let settings = self.node.settings.now();
+        !settings.node.controller_listeners.iter().any(|listener| *listener.listener == *self.session.listener)
+    }
+
     /// What a test wants the answer to say about a partition, or about a topic as a whole, instead of the truth.
     pub(crate) fn scripted(&self, topic: &str, index: Option<PartitionIndex>) -> Option<Code> {
         let harness = self.node.harness.as_ref()?;

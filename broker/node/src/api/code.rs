@@ -70,7 +70,10 @@ pub(crate) const INVALID_RECORD: Code = 87;
 pub(crate) const RESOURCE_NOT_FOUND: Code = 91;
 pub(crate) const DUPLICATE_RESOURCE: Code = 92;
 pub(crate) const UNKNOWN_TOPIC_ID: Code = 100;
+pub(crate) const INCONSISTENT_CLUSTER_ID: Code = 104;
 pub(crate) const FETCH_SESSION_TOPIC_ID_ERROR: Code = 106;
+pub(crate) const DUPLICATE_VOTER: Code = 126;
+pub(crate) const VOTER_NOT_FOUND: Code = 127;
 pub(crate) const UNSUPPORTED_ENDPOINT_TYPE: Code = 115;
 pub(crate) const MISMATCHED_ENDPOINT_TYPE: Code = 114;
 

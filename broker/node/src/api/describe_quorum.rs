@@ -1,9 +1,10 @@
 //! DescribeQuorum (key 55), versions 0–2.
 //!
-//! The metadata quorum as it is: leader, epoch, committed end, and for each voter and observer how far it is.
+//! The metadata quorum as it is: leader, epoch, committed end, and for each voter and observer how far it is, as the leader knows
+//! it; a node that cannot reach the leader tells what it knows itself.
 //! v2 adds directory ids, node listeners and error messages. Any partition but `__cluster_metadata`-0 is unknown (3).
 
-use std::future::{Ready, ready};
+use std::time::Duration;
 
 use ballast_wire::NO_LEADER;
 use kafka_protocol::messages::describe_quorum_request::{PartitionData as Asked, TopicData as AskedTopic};
@@ -13,20 +14,30 @@ use kafka_protocol::messages::{BrokerId, DescribeQuorumRequest, DescribeQuorumRe
 use super::call::Ctx;
 use super::code;
 use super::view::{self, text};
+use crate::drive::elsewhere;
 use crate::quorum::{QuorumView, ReplicaView};
 use crate::session::{Operation, Resource};
 
 const METADATA_TOPIC: &str = "__cluster_metadata";
 
-pub(super) fn handle(ctx: Ctx, request: DescribeQuorumRequest) -> Ready<DescribeQuorumResponse> {
+/// How long the leader may take to tell what it knows.
+const LEADER_MAX: Duration = Duration::from_secs(2);
+
+pub(super) async fn handle(ctx: Ctx, request: DescribeQuorumRequest) -> DescribeQuorumResponse {
     let response = DescribeQuorumResponse::default();
     if !ctx.may(Operation::Describe, Resource::Cluster) {
-        return ready(response.with_error_code(code::CLUSTER_AUTHORIZATION_FAILED));
+        return response.with_error_code(code::CLUSTER_AUTHORIZATION_FAILED);
     }
     let view = ctx.node.quorum.describe();
+    if ctx.may_pass_on()
+        && view.leader.is_some_and(|leader| leader != ctx.node.quorum.me())
+        && let Some(there) = elsewhere::ask(&ctx.node.quorum, ctx.version, &request, LEADER_MAX).await
+    {
+        return there;
+    }
     let topics = request.topics.iter().map(|topic| topic_row(&ctx, &view, topic));
     let response = response.with_topics(topics.collect());
-    ready(if ctx.version >= 2 { response.with_nodes(nodes(&ctx, &view)) } else { response })
+    if ctx.version >= 2 { response.with_nodes(nodes(&ctx, &view)) } else { response }
 }
 
 /// Where each member listens for controllers; one without such a listener has no row.

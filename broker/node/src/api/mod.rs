@@ -9,6 +9,7 @@
 pub(crate) mod call;
 pub(crate) mod code;
 
+mod add_raft_voter;
 mod alter_configs;
 mod api_versions;
 mod broker_heartbeat;
@@ -49,6 +50,7 @@ mod offset_delete;
 pub(crate) mod offset_fetch;
 mod offset_for_leader_epoch;
 mod produce;
+mod remove_raft_voter;
 mod sync_group;
 mod unregister_broker;
 mod update_features;
@@ -132,6 +134,8 @@ pub(crate) const TABLE: &[Api] = &[
     api(ApiKey::UNREGISTER_BROKER, 0, 0, |call| call.typed(unregister_broker::handle)),
     api(ApiKey::LIST_CONFIG_RESOURCES, 0, 1, |call| call.typed(list_config_resources::handle)),
     api(ApiKey::DESCRIBE_TOPIC_PARTITIONS, 0, 0, |call| call.typed(describe_topic_partitions::handle)),
+    api(ApiKey::ADD_RAFT_VOTER, 0, 0, |call| call.typed(add_raft_voter::handle)),
+    api(ApiKey::REMOVE_RAFT_VOTER, 0, 0, |call| call.typed(remove_raft_voter::handle)),
 ];
 
 /// The requests of one connection.

@@ -10,10 +10,8 @@ use ballast_core::registration::Input;
 use ballast_wire::Uuid;
 use ballast_wire::frame::ApiKey;
 use kafka_protocol::messages::broker_registration_request::{Feature, Listener};
-use kafka_protocol::messages::{
-    BrokerHeartbeatRequest, BrokerHeartbeatResponse, BrokerId, BrokerRegistrationRequest, BrokerRegistrationResponse,
-};
-use kafka_protocol::protocol::{Decodable, Encodable, StrBytes};
+use kafka_protocol::messages::{BrokerHeartbeatRequest, BrokerId, BrokerRegistrationRequest};
+use kafka_protocol::protocol::{Decodable as _, Request, StrBytes};
 
 use crate::quorum::Quorum;
 
@@ -25,8 +23,7 @@ const NOT_CONTROLLER: i16 = 41;
 /// Registers with the leader of the quorum.
 pub(crate) async fn register(quorum: &Quorum, asked: &RegisterBroker, within: Duration) -> Option<Input> {
     let request = registration(asked);
-    let key = ApiKey::BROKER_REGISTRATION;
-    let answer: BrokerRegistrationResponse = ask(quorum, key, REGISTRATION_VERSION, &request, within).await?;
+    let answer = ask(quorum, REGISTRATION_VERSION, &request, within).await?;
     match answer.error_code {
         0 => Some(Input::Registered { epoch: answer.broker_epoch }),
         NOT_CONTROLLER => None,
@@ -43,8 +40,7 @@ pub(crate) async fn heartbeat(quorum: &Quorum, beat: &BrokerHeartbeat, within: D
         .with_want_fence(beat.want_fence)
         .with_want_shut_down(beat.want_shutdown)
         .with_offline_log_dirs(beat.offline_dirs.iter().map(id).collect());
-    let key = ApiKey::BROKER_HEARTBEAT;
-    let answer: BrokerHeartbeatResponse = ask(quorum, key, HEARTBEAT_VERSION, &request, within).await?;
+    let answer = ask(quorum, HEARTBEAT_VERSION, &request, within).await?;
     match answer.error_code {
         0 => Some(Input::HeartbeatAnswered {
             is_caught_up: answer.is_caught_up,
@@ -56,26 +52,30 @@ pub(crate) async fn heartbeat(quorum: &Quorum, beat: &BrokerHeartbeat, within: D
     }
 }
 
-async fn ask<T: Decodable>(
+/// Asks the leader of the quorum one of Kafka's APIs at its controller listener. `None`: it does not answer, or nobody else
+/// leads.
+pub(crate) async fn ask<R: Request>(
     quorum: &Quorum,
-    key: ApiKey,
     version: i16,
-    request: &impl Encodable,
+    request: &R,
     within: Duration,
-) -> Option<T> {
+) -> Option<R::Response> {
+    let key = ApiKey(R::KEY);
     let mut body = Vec::new();
-    request.encode(&mut body, version).expect("every field of the request is in this version");
-    let answer = match tokio::time::timeout(within, quorum.ask_leader(key, version, body.into())).await {
+    if let Err(error) = request.encode(&mut body, version) {
+        tracing::error!(%key, %error, "a request to the leader does not encode");
+        return None;
+    }
+    let mut answer = match tokio::time::timeout(within, quorum.ask_leader(key, version, body.into())).await {
         Ok(Ok(answer)) => answer,
         Ok(Err(why)) => {
-            tracing::debug!(%key, why, "the controller does not answer");
+            tracing::debug!(%key, why, "the leader does not answer");
             return None;
         }
         Err(_) => return None,
     };
-    T::decode(&mut answer.clone(), version)
-        .inspect_err(|error| tracing::warn!(%key, %error, "the controller's answer does not decode"))
-        .ok()
+    let response = R::Response::decode(&mut answer, version);
+    response.inspect_err(|error| tracing::warn!(%key, %error, "the leader's answer does not decode")).ok()
 }
 
 fn registration(asked: &RegisterBroker) -> BrokerRegistrationRequest {

@@ -372,6 +372,47 @@ async fn a_node_that_is_not_listed_listens_as_a_learner() {
 }
 
 #[tokio::test]
+async fn a_quorum_of_one_grows_to_three_and_goes_on_without_the_first() {
+    let town = Town::new(3, &[1]).await;
+    let (one, two, three) = (town.start(1, 1).await, town.start(2, 1).await, town.start(3, 1).await);
+    one.leads().await;
+    propose(&[&one], 0).await;
+    let any = |node| NodeId { node, directory: Uuid::ZERO };
+    for node in [2, 3] {
+        let added = one.quorum.add_voter(any(node), town.addresses[&node].clone());
+        timeout(SOON, added).await.expect("it catches up soon").expect("it becomes a voter");
+    }
+    assert_eq!(voters(&one), [id(1, 1), id(2, 1), id(3, 1)]);
+    let twice = one.quorum.add_voter(id(3, 1), town.addresses[&3].clone()).await;
+    assert_eq!(twice, Err(VoterError::Duplicate(id(3, 1))));
+    let not_leading = two.quorum.add_voter(any(4), town.addresses[&3].clone()).await;
+    assert_eq!(not_leading, Err(VoterError::NotLeader));
+
+    one.quorum.remove_voter(id(1, 1)).await.expect("a leader removes itself");
+    propose(&[&two, &three], 1).await;
+    until("both know", || [&two, &three].iter().all(|member| voters(member) == [id(2, 1), id(3, 1)])).await;
+    let at = leader(&[&two, &three]).await;
+    let (led, other) = if at == 0 { (&two, id(3, 1)) } else { (&three, id(2, 1)) };
+    assert_eq!(led.quorum.remove_voter(id(1, 1)).await, Err(VoterError::NotFound(id(1, 1))));
+    led.quorum.remove_voter(other).await.expect("two can become one");
+    let last = led.quorum.me();
+    assert_eq!(led.quorum.remove_voter(last).await, Err(VoterError::Last(last)));
+}
+
+#[tokio::test]
+async fn nobody_is_added_who_is_not_there_or_is_somebody_else() {
+    let town = Town::new(3, &[1]).await;
+    let (one, two) = (town.start(1, 1).await, town.start(2, 1).await);
+    one.leads().await;
+    let absent = one.quorum.add_voter(id(3, 1), town.addresses[&3].clone()).await;
+    assert!(matches!(absent, Err(VoterError::NotThere { .. })), "{absent:?}");
+    let wiped = one.quorum.add_voter(id(2, 9), town.addresses[&2].clone()).await;
+    assert!(matches!(wiped, Err(VoterError::NotThere { .. })), "{wiped:?}");
+    assert_eq!(voters(&one), [id(1, 1)]);
+    drop(two);
+}
+
+#[tokio::test]
 async fn all_three_restart_at_once_and_hold_what_was_committed() {
     let town = Town::new(3, &[1, 2, 3]).await;
     let members = [town.start(1, 1).await, town.start(2, 1).await, town.start(3, 1).await];

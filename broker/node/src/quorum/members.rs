@@ -55,12 +55,13 @@ pub(crate) async fn keep_membership(quorum: Arc<Quorum>, session_timeout: Durati
         let membership = metrics.membership_config.membership().clone();
         if metrics.state == ServerState::Leader {
             teller.hush();
+            quorum.tell_own_address(&reach, &membership).await;
             if let Some(change) = tending.look(&membership, &reach.contacts(), quorum.me, Instant::now()) {
                 quorum.change(&change).await;
             }
         } else {
             tending.rest();
-            let is_member = membership.get_node(&quorum.me).is_some();
+            let is_member = membership.get_node(&quorum.me) == Some(&reach.network().advertised);
             if metrics.current_leader.is_some() && is_member {
                 teller.hush();
             } else if let Err(error) = quorum.round(&reach, is_member, &mut teller).await {
@@ -138,7 +139,17 @@ impl Quorum {
         }
     }
 
-    /// One round of a node that has no leader, or is no member.
+    /// A leader that moved, or that had no controller listener when the quorum began, says where it is.
+    async fn tell_own_address(&self, reach: &Reach, membership: &Membership) {
+        let own = &reach.network().advertised;
+        if membership.get_node(&self.me).is_some_and(|told| told != own)
+            && let Err(error) = self.take_in(self.me, own.clone()).await
+        {
+            tracing::warn!(%error, "the leader's own address could not be told");
+        }
+    }
+
+    /// One round of a node that has no leader, or is no member under its address.
     async fn round(&self, reach: &Reach, is_member: bool, teller: &mut Teller) -> Result<(), QuorumError> {
         let listed = &reach.network().listed;
         if !is_member
@@ -152,7 +163,7 @@ impl Quorum {
         if lowest == Some(self.me.node) {
             self.collect(reach, listed, teller).await?;
         }
-        if self.membership().await.get_node(&self.me).is_some() {
+        if self.membership().await.get_node(&self.me) == Some(&reach.network().advertised) {
             return Ok(());
         }
         self.ask_in(reach, listed, teller, lowest).await;

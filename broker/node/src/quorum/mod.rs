@@ -35,6 +35,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 mod types;
+mod voters;
 
 pub use codec::CodecError;
 pub use describe::{QuorumView, ReplicaView};
@@ -51,3 +52,4 @@ pub use store::{EntryError, Store};
 pub use types::{
     LogId, Membership, NodeId, QuorumNode, SnapshotMeta, StorageError, StoredMembership, TypeConfig, Vote,
 };
+pub(crate) use voters::VoterError;

@@ -1,10 +1,12 @@
-//! DescribeCluster (key 60), DescribeLogDirs (key 35) and DescribeQuorum (key 55).
+//! DescribeCluster (key 60), DescribeLogDirs (key 35), DescribeQuorum (key 55), AddRaftVoter (key 80) and RemoveRaftVoter (key 81).
 
-use ballast_tests::raw::name;
+use ballast_tests::raw::{name, text};
 use ballast_wire::frame::ApiKey;
 use kafka_protocol::messages::describe_log_dirs_request::DescribableLogDirTopic;
 use kafka_protocol::messages::describe_quorum_request::{PartitionData, TopicData};
-use kafka_protocol::messages::{DescribeClusterRequest, DescribeLogDirsRequest, DescribeQuorumRequest};
+use kafka_protocol::messages::{
+    AddRaftVoterRequest, DescribeClusterRequest, DescribeLogDirsRequest, DescribeQuorumRequest, RemoveRaftVoterRequest,
+};
 
 use crate::case::{Case, Meets, accepted, refused};
 use crate::side::Side;
@@ -12,6 +14,8 @@ use crate::side::Side;
 const CLUSTER: ApiKey = ApiKey::DESCRIBE_CLUSTER;
 const DIRS: ApiKey = ApiKey::DESCRIBE_LOG_DIRS;
 const QUORUM: ApiKey = ApiKey::DESCRIBE_QUORUM;
+const ADD_VOTER: ApiKey = ApiKey::ADD_RAFT_VOTER;
+const REMOVE_VOTER: ApiKey = ApiKey::REMOVE_RAFT_VOTER;
 
 const OWN_LOG: &[(&str, &str)] = &[
     ("*.leader_epoch", "the log of a quorum is each broker's own"),
@@ -45,6 +49,15 @@ pub(crate) const CASES: &[Case] = &[
     refused(QUORUM, 3, "a topic that is no quorum", |side, v| quorum(side, v, "letters", 0)).meets(Meets::Anything),
     refused(QUORUM, 3, "a partition that is no quorum", |side, v| quorum(side, v, "__cluster_metadata", 1))
         .meets(Meets::Anything),
+    // The voters of one node are not to be changed here: another cluster's are named.
+    accepted(ADD_VOTER, "a voter of another cluster", |side, v| {
+        side.ask(v, &AddRaftVoterRequest::default().with_cluster_id(Some(text("elsewhere"))).with_timeout_ms(1000));
+    })
+    .meets(Meets::Code(104)),
+    accepted(REMOVE_VOTER, "a voter of another cluster", |side, v| {
+        side.ask(v, &RemoveRaftVoterRequest::default().with_cluster_id(Some(text("elsewhere"))));
+    })
+    .meets(Meets::Code(104)),
 ];
 
 fn endpoints(side: &mut Side, v: i16, kind: i8) {

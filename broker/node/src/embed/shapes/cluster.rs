@@ -4,9 +4,10 @@ use ballast_wire::ErrorCode;
 use ballast_wire::frame::ApiKey;
 use kafka_protocol::messages::api_versions_response::ApiVersion;
 use kafka_protocol::messages::{
-    ApiVersionsRequest, ApiVersionsResponse, DescribeClusterRequest, DescribeClusterResponse, DescribeLogDirsRequest,
-    DescribeLogDirsResponse, DescribeQuorumRequest, DescribeQuorumResponse, InitProducerIdRequest,
-    InitProducerIdResponse, ProducerId,
+    AddRaftVoterRequest, AddRaftVoterResponse, ApiVersionsRequest, ApiVersionsResponse, DescribeClusterRequest,
+    DescribeClusterResponse, DescribeLogDirsRequest, DescribeLogDirsResponse, DescribeQuorumRequest,
+    DescribeQuorumResponse, InitProducerIdRequest, InitProducerIdResponse, ProducerId, RemoveRaftVoterRequest,
+    RemoveRaftVoterResponse,
 };
 
 use super::topics::message;
@@ -66,5 +67,17 @@ impl Shape for DescribeQuorumRequest {
 impl Shape for DescribeClusterRequest {
     fn refused(self, _: i16, code: ErrorCode) -> DescribeClusterResponse {
         DescribeClusterResponse::default().with_error_code(code.0).with_error_message(message(code))
+    }
+}
+
+impl Shape for AddRaftVoterRequest {
+    fn refused(self, _: i16, code: ErrorCode) -> AddRaftVoterResponse {
+        AddRaftVoterResponse::default().with_error_code(code.0).with_error_message(message(code))
+    }
+}
+
+impl Shape for RemoveRaftVoterRequest {
+    fn refused(self, _: i16, code: ErrorCode) -> RemoveRaftVoterResponse {
+        RemoveRaftVoterResponse::default().with_error_code(code.0).with_error_message(message(code))
     }
 }

@@ -21,14 +21,15 @@ use ballast_wire::frame::ApiKey;
 use ballast_wire::{ErrorCode, PartitionIndex, Uuid};
 use bytes::Bytes;
 use kafka_protocol::messages::{
-    AlterConfigsRequest, ApiVersionsRequest, CreatePartitionsRequest, CreateTopicsRequest, DeleteGroupsRequest,
-    DeleteRecordsRequest, DeleteTopicsRequest, DescribeAclsRequest, DescribeClusterRequest, DescribeConfigsRequest,
-    DescribeGroupsRequest, DescribeLogDirsRequest, DescribeProducersRequest, DescribeQuorumRequest,
-    DescribeTopicPartitionsRequest, DescribeUserScramCredentialsRequest, ElectLeadersRequest, FindCoordinatorRequest,
-    HeartbeatRequest, IncrementalAlterConfigsRequest, InitProducerIdRequest, JoinGroupRequest, LeaveGroupRequest,
-    ListConfigResourcesRequest, ListGroupsRequest, ListOffsetsRequest, ListPartitionReassignmentsRequest,
-    MetadataRequest, OffsetCommitRequest, OffsetDeleteRequest, OffsetFetchRequest, OffsetForLeaderEpochRequest,
-    SyncGroupRequest, UnregisterBrokerRequest, UpdateFeaturesRequest,
+    AddRaftVoterRequest, AlterConfigsRequest, ApiVersionsRequest, CreatePartitionsRequest, CreateTopicsRequest,
+    DeleteGroupsRequest, DeleteRecordsRequest, DeleteTopicsRequest, DescribeAclsRequest, DescribeClusterRequest,
+    DescribeConfigsRequest, DescribeGroupsRequest, DescribeLogDirsRequest, DescribeProducersRequest,
+    DescribeQuorumRequest, DescribeTopicPartitionsRequest, DescribeUserScramCredentialsRequest, ElectLeadersRequest,
+    FindCoordinatorRequest, HeartbeatRequest, IncrementalAlterConfigsRequest, InitProducerIdRequest, JoinGroupRequest,
+    LeaveGroupRequest, ListConfigResourcesRequest, ListGroupsRequest, ListOffsetsRequest,
+    ListPartitionReassignmentsRequest, MetadataRequest, OffsetCommitRequest, OffsetDeleteRequest, OffsetFetchRequest,
+    OffsetForLeaderEpochRequest, RemoveRaftVoterRequest, SyncGroupRequest, UnregisterBrokerRequest,
+    UpdateFeaturesRequest,
 };
 use kafka_protocol::protocol::{Encodable, Request};
 
@@ -122,6 +123,8 @@ const SHAPES: &[Row] = &[
     row::<UnregisterBrokerRequest>(),
     row::<ListConfigResourcesRequest>(),
     row::<DescribeTopicPartitionsRequest>(),
+    row::<AddRaftVoterRequest>(),
+    row::<RemoveRaftVoterRequest>(),
 ];
 
 fn shape(key: ApiKey) -> Option<&'static Row> {

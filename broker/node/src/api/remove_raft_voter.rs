@@ -1,0 +1,43 @@
+//! RemoveRaftVoter (key 81), version 0.
+//!
+//! Removes a voter from the metadata quorum; asked of any node, done by the leader. 104 for another cluster's id, 127 for an
+//! id and directory that do not vote, 42 for the last voter, 7 where the voters are being changed. A directory id of zero
+//! stands for whichever votes. The node may go on as a learner.
+
+use std::time::Duration;
+
+use ballast_wire::Uuid;
+use kafka_protocol::messages::{RemoveRaftVoterRequest, RemoveRaftVoterResponse};
+use tokio::time::timeout;
+
+use super::add_raft_voter::{code_of, is_ours};
+use super::call::Ctx;
+use super::code::{self, Code};
+use super::view::text;
+use crate::drive::elsewhere;
+use crate::quorum::{NodeId, VoterError};
+use crate::session::{Operation, Resource};
+
+pub(super) async fn handle(ctx: Ctx, request: RemoveRaftVoterRequest) -> RemoveRaftVoterResponse {
+    if !ctx.may(Operation::Alter, Resource::Cluster) {
+        return refused(code::CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.");
+    }
+    if !is_ours(&ctx, request.cluster_id.as_deref()) {
+        return refused(code::INCONSISTENT_CLUSTER_ID, "The request names another cluster.");
+    }
+    let id = NodeId { node: request.voter_id, directory: Uuid(*request.voter_directory_id.as_bytes()) };
+    let within = Duration::from_millis(ctx.node.settings.now().network.request_timeout_ms);
+    match timeout(within, ctx.node.quorum.remove_voter(id)).await {
+        Ok(Ok(())) => RemoveRaftVoterResponse::default().with_error_message(None),
+        Ok(Err(VoterError::NotLeader)) if ctx.may_pass_on() => {
+            let there = elsewhere::ask(&ctx.node.quorum, ctx.version, &request, within).await;
+            there.unwrap_or_else(|| refused(code::NOT_LEADER_OR_FOLLOWER, "The leader of the quorum does not answer."))
+        }
+        Ok(Err(error)) => refused(code_of(&error), &error.to_string()),
+        Err(_) => refused(code::REQUEST_TIMED_OUT, "The change was not committed in time."),
+    }
+}
+
+fn refused(error: Code, words: &str) -> RemoveRaftVoterResponse {
+    RemoveRaftVoterResponse::default().with_error_code(error).with_error_message(Some(text(words)))
+}
