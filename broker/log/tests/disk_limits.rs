@@ -13,6 +13,7 @@ use tempfile::TempDir;
 
 const LIMITS: DiskLimits = DiskLimits { max_open_files: 8, max_maps: 8 };
 const FILES: usize = 100;
+const DESCRIPTORS_TO_USE_UP_MAX: usize = 65_536;
 
 fn content(n: usize) -> Vec<u8> {
     vec![n as u8; 200_000]
@@ -61,6 +62,7 @@ fn a_process_keeps_to_its_limits_and_files_come_back() {
     many_threads_get_along(&files);
     without_maps_everything_is_read(&files, dir.path());
     active_files_keep_theirs_beyond_the_limit(&*disk, dir.path());
+    names_are_read_and_synced_when_the_process_has_no_descriptor_left(&*disk, &files, dir.path());
 
     drop(files);
     assert_eq!(held(), DiskLimits { max_open_files: 0, max_maps: 0 });
@@ -132,4 +134,29 @@ fn active_files_keep_theirs_beyond_the_limit(disk: &dyn Disk, dir: &Path) {
         file.set_kind(FileKind::SealedLog);
     }
     assert!(held().max_open_files <= LIMITS.max_open_files, "{:?}", held());
+}
+
+fn names_are_read_and_synced_when_the_process_has_no_descriptor_left(
+    disk: &dyn Disk,
+    files: &[Arc<dyn DiskFile>],
+    dir: &Path,
+) {
+    type Need<'a> = &'a dyn Fn() -> std::io::Result<()>;
+    let needs: [Need<'_>; 3] =
+        [&|| disk.list(dir).map(drop), &|| disk.sync_dir(dir), &|| disk.sync_file(&dir.join("9.log"))];
+    let limits = std::fs::read_to_string("/proc/self/limits").unwrap();
+    let soft = limits.lines().find_map(|line| line.strip_prefix("Max open files")).unwrap();
+    let soft: usize = soft.split_whitespace().next().unwrap().parse().unwrap_or(usize::MAX);
+    if soft > DESCRIPTORS_TO_USE_UP_MAX {
+        eprintln!("SKIPPED: {soft} open files are allowed, too many to use them up");
+        return;
+    }
+    for need in needs {
+        files[10..].iter().for_each(|file| drop(file.view(0..200_000).unwrap()));
+        let mut rest = Vec::new();
+        while let Ok(file) = std::fs::File::open("/dev/null") {
+            rest.push(file);
+        }
+        need().unwrap();
+    }
 }

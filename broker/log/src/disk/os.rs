@@ -17,8 +17,8 @@ pub(super) fn open_options(mode: OpenMode) -> OpenOptions {
     options
 }
 
-/// Opens something; if the process is out of descriptors, some are given up first.
-pub(super) fn with_descriptors(open: impl Fn() -> io::Result<File>) -> io::Result<File> {
+/// Does something that needs a descriptor, if only for a while; if the process has none left, some are given up first.
+pub(super) fn with_descriptors<T>(open: impl Fn() -> io::Result<T>) -> io::Result<T> {
     match open() {
         Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::MFILE | Errno::NFILE)) => {
             DESCRIPTORS.trim(DESCRIPTORS.held() / 2);

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use super::os::with_descriptors;
 use super::pool::Pool;
 use super::real_file::{Abilities, RealFile};
 use super::{DirEntry, Disk, DiskFile, FileKind, Job, OpenMode, Space, portable, together};
@@ -67,10 +68,15 @@ impl RealDisk {
         if let Some(open) = watched.get(folder) {
             return Ok(Arc::clone(open));
         }
-        let open = Arc::new(File::open(folder)?);
+        let open = Arc::new(open_to_sync(folder)?);
         watched.insert(folder.to_owned(), Arc::clone(&open));
         Ok(open)
     }
+}
+
+/// A descriptor for a short while, which others give one up for if none is left.
+fn open_to_sync(path: &Path) -> io::Result<File> {
+    with_descriptors(|| File::open(path))
 }
 
 impl Disk for RealDisk {
@@ -83,7 +89,7 @@ impl Disk for RealDisk {
     }
 
     fn list(&self, path: &Path) -> io::Result<Vec<DirEntry>> {
-        portable::list(path)
+        with_descriptors(|| portable::list(path))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -95,15 +101,15 @@ impl Disk for RealDisk {
     }
 
     fn remove_dir(&self, path: &Path) -> io::Result<()> {
-        std::fs::remove_dir_all(path)
+        with_descriptors(|| std::fs::remove_dir_all(path))
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        if self.abilities.durable && !together::are_put_off() { File::open(path)?.sync_all() } else { Ok(()) }
+        if self.abilities.durable && !together::are_put_off() { open_to_sync(path)?.sync_all() } else { Ok(()) }
     }
 
     fn sync_file(&self, path: &Path) -> io::Result<()> {
-        if self.abilities.durable && !together::are_put_off() { File::open(path)?.sync_data() } else { Ok(()) }
+        if self.abilities.durable && !together::are_put_off() { open_to_sync(path)?.sync_data() } else { Ok(()) }
     }
 
     fn together(&self, path: &Path, work: &mut dyn FnMut()) -> io::Result<()> {

@@ -233,7 +233,9 @@ impl Store {
         let there = matches!(disk.list(&path), Ok(entries) if entries.iter().any(|entry| entry.name.ends_with(".log")));
         let log = if there {
             let from = OpenFrom { clean: false, recovery_point: 0, log_start: 0 };
-            Log::open(disk, path.clone(), config, from, self.now_ms(), &mut |_| {})?.0
+            let (log, report) = Log::open(disk, path.clone(), config, from, self.now_ms(), &mut |_| {})?;
+            tell_report(&topic.name, index, &report);
+            log
         } else {
             Log::create(disk, path.clone(), config, 0, self.now_ms())?
         };
