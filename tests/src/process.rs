@@ -31,7 +31,8 @@ pub struct Serve {
 #[must_use]
 pub fn ballast() -> PathBuf {
     let program = build_folders().1.join("ballast");
-    assert!(program.is_file(), "{} is not there: run `cargo build -p ballast-cli` first", program.display());
+    let profile = if cfg!(debug_assertions) { "" } else { " --release" };
+    assert!(program.is_file(), "{} is not there: run `cargo build{profile} -p ballast-cli` first", program.display());
     program
 }
 
