@@ -14,7 +14,7 @@ use std::sync::Arc;
 use ballast_broker::embed::Harness;
 use ballast_broker::loggers::Loggers;
 use ballast_broker::session::AllowAll;
-use ballast_broker::{Broker, BrokerConfig, World};
+use ballast_broker::{Broker, BrokerConfig, Interceptor, World};
 use ballast_log::disk::{Disk, DiskLimits, DiskOptions, RealDisk, set_limits};
 use ballast_net::{OsEntropy, SystemClock, TcpTransport};
 use clap::Args;
@@ -101,7 +101,8 @@ async fn serve(arguments: &Serve, resolved: settings::Resolved, loggers: Loggers
         loggers,
     };
     let settings::Resolved { statics, log_dirs, http, temporary, .. } = resolved;
-    let config = BrokerConfig { statics, log_dirs: log_dirs.clone(), http, harness };
+    let interceptor = harness.as_ref().map(Interceptor::from);
+    let config = BrokerConfig { statics, log_dirs: log_dirs.clone(), http, interceptor };
     let broker = Broker::start(config, world).await.map_err(|error| Failure::new(error.to_string()))?;
     let (kafka, http) = (broker.bootstrap(), broker.http());
     announce(&kafka, http, &log_dirs);

@@ -26,8 +26,8 @@ use ballast_net::{Clock, Entropy, Transport};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::api::intercept::Interceptor;
 use crate::drive::registration::Ended;
-use crate::embed::harness::Harness;
 use crate::loggers::Loggers;
 use crate::node::Node;
 use crate::quorum::Quorum;
@@ -61,7 +61,7 @@ pub struct BrokerConfig {
     /// Where HTTP is served, if it is.
     pub http: Option<SocketAddr>,
     /// What a test holds the broker by: faults and limits. Its disk must be around [`World::disk`].
-    pub harness: Option<Arc<Harness>>,
+    pub interceptor: Option<Interceptor>,
 }
 
 /// A running broker.

@@ -19,4 +19,5 @@ mod node;
 pub mod quorum;
 pub mod session;
 
+pub use api::intercept::Interceptor;
 pub use broker::{Broker, BrokerConfig, StartError, World};

@@ -9,6 +9,7 @@ use ballast_wire::{BrokerId, PartitionIndex, Uuid};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
+use crate::api::intercept::Intercept;
 use crate::drive::controller::ControllerHandle;
 use crate::drive::coordinator::Coordinators;
 use crate::drive::metadata::Metadata;
@@ -17,7 +18,6 @@ use crate::drive::producer_ids::ProducerIds;
 use crate::drive::settings::LiveSettings;
 use crate::drive::store::Store;
 use crate::drive::ticks::Ticks;
-use crate::embed::harness::Harness;
 use crate::http::metrics::Metrics;
 use crate::loggers::Loggers;
 use crate::net::limits::{Budget, ConnectionCount};
@@ -42,7 +42,7 @@ pub(crate) struct Node {
     pub(crate) quorum: Arc<Quorum>,
     pub(crate) metrics: Metrics,
     /// What a test holds the broker by, if one does.
-    pub(crate) harness: Option<Arc<Harness>>,
+    pub(crate) interceptor: Option<Arc<dyn Intercept>>,
     pub(crate) budget: Arc<Budget>,
     pub(crate) connections: Arc<ConnectionCount>,
     /// Epoch of the registration, -1 before there is one.

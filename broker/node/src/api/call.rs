@@ -51,8 +51,7 @@ impl Ctx {
 
     /// What a test wants the answer to say about a partition, or about a topic as a whole, instead of the truth.
     pub(crate) fn scripted(&self, topic: &str, index: Option<PartitionIndex>) -> Option<Code> {
-        let harness = self.node.harness.as_ref()?;
-        harness.faults().on_partition(self.key, topic, index).map(|code| code.0)
+        self.node.interceptor.as_ref()?.on_partition(self.key, topic, index)
     }
 
     /// A partition that this broker leads, in the epoch that the request names (-1 for none).

@@ -8,6 +8,7 @@
 
 pub(crate) mod call;
 pub(crate) mod code;
+pub(crate) mod intercept;
 
 mod add_raft_voter;
 mod alter_configs;
@@ -58,12 +59,11 @@ pub(crate) mod view;
 
 use std::sync::Arc;
 
-use ballast_net::BoxFuture;
 use ballast_wire::frame::{ApiKey, RequestHeader};
 
 use self::call::{Call, Ctx};
-use crate::embed::faults::intercept;
-use crate::net::conn::{Answer, Service, Started};
+use self::intercept::Start;
+use crate::net::conn::{Service, Started};
 use crate::net::frame::Frame;
 use crate::node::Node;
 use crate::session::Session;
@@ -79,19 +79,19 @@ pub(crate) struct Api {
     pub(crate) advertised_min: i16,
     /// May the connection's next request start while this one waits?
     overlaps: bool,
-    start: fn(Call) -> BoxFuture<'static, Answer>,
+    start: Start,
 }
 
 impl Api {
     /// The newest version that `node` serves; `None` if a test has taken this API away.
     pub(crate) fn newest(&self, node: &Node) -> Option<i16> {
-        let limit = node.harness.as_ref().and_then(|harness| harness.max_version(self.key));
+        let limit = node.interceptor.as_ref().and_then(|interceptor| interceptor.max_version(self.key));
         let newest = limit.map_or(self.max, |limit| limit.min(self.max));
         (newest >= self.min).then_some(newest)
     }
 }
 
-const fn api(key: ApiKey, min: i16, max: i16, start: fn(Call) -> BoxFuture<'static, Answer>) -> Api {
+const fn api(key: ApiKey, min: i16, max: i16, start: Start) -> Api {
     Api { key, min, max, advertised_min: min, overlaps: false, start }
 }
 
@@ -172,9 +172,9 @@ impl Service for Requests {
         let body = bytes.slice(body.position()..);
         let ctx = Ctx { node: Arc::clone(&self.node), table: self.table, key, session, version };
         let call = Call { ctx, correlation_id, body, charge };
-        let answer = match &self.node.harness {
+        let answer = match &self.node.interceptor {
             None => (api.start)(call),
-            Some(harness) => intercept::serve(harness, call, api.start),
+            Some(interceptor) => interceptor.serve(call, api.start),
         };
         Ok(Started { answer, overlaps: api.overlaps })
     }

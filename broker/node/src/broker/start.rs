@@ -21,6 +21,7 @@ use tokio::task::JoinHandle;
 
 use super::publish::{Entries, publish};
 use super::{Broker, BrokerConfig, Tasks, World, controllers};
+use crate::api::intercept::{Intercept, Interceptor};
 use crate::api::{Requests, TABLE};
 use crate::drive::controller::{MetadataLog, controller};
 use crate::drive::coordinator::{Coordinators, Surroundings};
@@ -30,7 +31,6 @@ use crate::drive::registration::{self, Identity};
 use crate::drive::settings::LiveSettings;
 use crate::drive::store::{OpenError, Store, StoreConfig};
 use crate::drive::ticks::Ticks;
-use crate::embed::harness::Harness;
 use crate::http::{self, metrics::Metrics};
 use crate::net::conn::ConnLimits;
 use crate::net::limits::{Budget, ConnectionCount};
@@ -108,7 +108,7 @@ struct Base {
     entries: Entries,
     /// Broker epoch of the last clean stop, -1 if the last stop was none.
     previous_epoch: i64,
-    harness: Option<Arc<Harness>>,
+    interceptor: Option<Arc<dyn Intercept>>,
 }
 
 impl Broker {
@@ -215,8 +215,8 @@ impl Base {
             "logs are open"
         );
         let previous_epoch = opened.clean_epoch.unwrap_or(-1);
-        let harness = config.harness.clone();
-        Ok(Base { id, incarnation, settings, ticks, store, started, metadata, entries, previous_epoch, harness })
+        let interceptor = config.interceptor.clone().map(|Interceptor(interceptor)| interceptor);
+        Ok(Base { id, incarnation, settings, ticks, store, started, metadata, entries, previous_epoch, interceptor })
     }
 }
 
@@ -259,7 +259,7 @@ async fn run(
         fetch_sessions: Mutex::new(FetchSessions::new(settings.replication.fetch_session_slots)),
         quorum,
         metrics: Metrics::new(),
-        harness: base.harness,
+        interceptor: base.interceptor,
         budget: Budget::new(usize::try_from(memory).unwrap_or(usize::MAX)),
         connections: ConnectionCount::new(),
         epoch: AtomicI64::new(-1),

@@ -6,12 +6,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ballast_log::disk::Disk;
 use ballast_wire::frame::ApiKey;
 use parking_lot::{Condvar, Mutex};
 
 use super::faults::Faults;
-use super::faults::disk::FaultyDisk;
 
 /// See the module.
 #[derive(Debug)]
@@ -57,12 +55,6 @@ impl Harness {
     #[must_use]
     pub fn faults(&self) -> &Arc<Faults> {
         &self.faults
-    }
-
-    /// `disk` with the faults around it.
-    #[must_use]
-    pub fn disk(self: &Arc<Harness>, disk: Arc<dyn Disk>) -> Arc<dyn Disk> {
-        Arc::new(FaultyDisk::new(disk, Arc::clone(self)))
     }
 
     /// The newest version of `api` that may be spoken, where that was limited.

@@ -244,7 +244,7 @@ async fn start(plan: &Plan, harness: &Arc<Harness>, real: Arc<dyn Disk>) -> Resu
         statics: plan.statics.clone(),
         log_dirs: plan.log_dirs.clone(),
         http: plan.http,
-        harness: Some(Arc::clone(harness)),
+        interceptor: Some(harness.into()),
     };
     let broker = Broker::start(config, world).await?;
     make_topics(&broker, &plan.topics).await?;

@@ -25,9 +25,12 @@
 
 mod broker;
 mod builder;
+mod disk;
 pub(crate) mod faults;
 mod gate;
 pub(crate) mod harness;
+mod http;
+mod intercept;
 mod life;
 mod ports;
 pub(crate) mod shapes;

@@ -8,7 +8,6 @@
 
 mod exporter;
 mod exposition;
-mod faults;
 pub(crate) mod metrics;
 
 use std::io;
@@ -31,10 +30,8 @@ pub(crate) async fn serve(listener: TcpListener, node: Arc<Node>, mut stop: watc
         .route("/health/live", get(|| async { "live\n" }))
         .route("/health/ready", get(ready))
         .with_state(Arc::clone(&node));
-    let routes = match &node.harness {
-        Some(harness) if node.settings.now().node.faults_enable => {
-            routes.merge(faults::routes(Arc::clone(harness.faults())))
-        }
+    let routes = match &node.interceptor {
+        Some(interceptor) if node.settings.now().node.faults_enable => routes.merge(interceptor.routes()),
         _ => routes,
     };
     let stopped = async move {

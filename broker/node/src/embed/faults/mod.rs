@@ -8,9 +8,7 @@
 //!
 //! Read next: `fault` (what there is), `rules` (which one meets what), `intercept` and `disk` (where they act).
 
-pub(crate) mod disk;
 mod fault;
-pub(crate) mod intercept;
 mod recorder;
 mod rules;
 
@@ -24,7 +22,8 @@ pub use self::fault::Fault;
 pub(crate) use self::fault::{Effect, Target};
 pub use self::recorder::Recorded;
 use self::recorder::Recorder;
-use self::rules::{DiskCall, DiskVerdict, Named, RULES_MAX, Rules, Verdict};
+pub(super) use self::rules::{DiskCall, End};
+use self::rules::{DiskVerdict, Named, RULES_MAX, Rules, Verdict};
 pub use self::rules::{FaultId, Planted};
 use crate::api::TABLE;
 
@@ -67,7 +66,7 @@ pub struct Faults {
     rules: Mutex<Rules>,
     recorder: Mutex<Recorder>,
     /// Does a sync mean anything on the broker's disk?
-    syncs: AtomicBool,
+    pub(super) syncs: AtomicBool,
 }
 
 impl Faults {
@@ -149,11 +148,11 @@ impl Faults {
     }
 
     /// Has anybody to know which topics a request of `api` names?
-    fn asks_for_topics(&self, api: ApiKey) -> bool {
+    pub(super) fn asks_for_topics(&self, api: ApiKey) -> bool {
         self.is_recording() || self.rules.lock().asks_for_topics(api)
     }
 
-    fn on_request(&self, request: Recorded) -> Verdict {
+    pub(super) fn on_request(&self, request: Recorded) -> Verdict {
         let named: Named<'_> = &request.topics;
         let verdict = self.rules.lock().on_request(request.api, named);
         self.recorder.lock().add(request);
@@ -165,7 +164,7 @@ impl Faults {
         self.rules.lock().on_partition(api, topic, partition)
     }
 
-    fn on_disk(&self, call: DiskCall<'_>) -> DiskVerdict {
+    pub(super) fn on_disk(&self, call: DiskCall<'_>) -> DiskVerdict {
         self.rules.lock().on_disk(call)
     }
 }

@@ -62,7 +62,7 @@ pub(crate) struct Verdict {
 
 /// A call of the disk, as far as the rules tell calls apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum DiskCall<'a> {
+pub(crate) enum DiskCall<'a> {
     /// Bytes move, in either direction.
     Move,
     /// A segment of a topic takes bytes, or room for them.
@@ -73,10 +73,10 @@ pub(super) enum DiskCall<'a> {
 
 /// What the rules say of a call of the disk.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct DiskVerdict {
-    pub(super) delay: Duration,
-    pub(super) full: bool,
-    pub(super) fail: bool,
+pub(crate) struct DiskVerdict {
+    pub(crate) delay: Duration,
+    pub(crate) full: bool,
+    pub(crate) fail: bool,
 }
 
 /// A request's topics and partitions. No partitions: all of them.

@@ -5,22 +5,48 @@
 
 use std::sync::Arc;
 
+use axum::Router;
 use ballast_net::BoxFuture;
+use ballast_wire::PartitionIndex;
 use ballast_wire::frame::ApiKey;
 
-use super::Recorded;
-use super::rules::End;
+use super::faults::{End, Recorded};
+use super::harness::Harness;
+use super::{http, shapes};
 use crate::api::call::Call;
-use crate::embed::harness::Harness;
-use crate::embed::shapes;
+use crate::api::code::Code;
+use crate::api::intercept::{Intercept, Interceptor, Start};
 use crate::net::conn::Answer;
 
+impl From<&Arc<Harness>> for Interceptor {
+    fn from(harness: &Arc<Harness>) -> Interceptor {
+        Interceptor(Arc::new(Hand(Arc::clone(harness))))
+    }
+}
+
+/// What the broker sees of a harness.
+struct Hand(Arc<Harness>);
+
+impl Intercept for Hand {
+    fn serve(&self, call: Call, handler: Start) -> BoxFuture<'static, Answer> {
+        serve(&self.0, call, handler)
+    }
+
+    fn on_partition(&self, api: ApiKey, topic: &str, index: Option<PartitionIndex>) -> Option<Code> {
+        self.0.faults().on_partition(api, topic, index).map(|code| code.0)
+    }
+
+    fn max_version(&self, api: ApiKey) -> Option<i16> {
+        self.0.max_version(api)
+    }
+
+    fn routes(&self) -> Router {
+        http::routes(Arc::clone(self.0.faults()))
+    }
+}
+
 /// Serves a request by `handler`, or as the rules say.
-pub(crate) fn serve(
-    harness: &Arc<Harness>,
-    call: Call,
-    handler: fn(Call) -> BoxFuture<'static, Answer>,
-) -> BoxFuture<'static, Answer> {
+fn serve(harness: &Arc<Harness>, call: Call, handler: Start) -> BoxFuture<'static, Answer> {
     let faults = harness.faults();
     let api = call.ctx.key;
     let topics = if faults.asks_for_topics(api) { shapes::topics(&call) } else { Vec::new() };

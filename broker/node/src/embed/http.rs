@@ -10,7 +10,7 @@
 //! ```
 //! A body with a field that its fault does not take is refused (400) and plants nothing.
 //!
-//! Read next: `embed::faults` (what they do).
+//! Read next: `faults` (what they do).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ use ballast_wire::ErrorCode;
 use ballast_wire::frame::ApiKey;
 use serde::{Deserialize, Serialize};
 
-use crate::embed::faults::{Effect, Fault, FaultId, Faults, Planted, Recorded};
+use super::faults::{Effect, Fault, FaultId, Faults, Planted, Recorded};
 
 /// The routes.
 pub(super) fn routes(faults: Arc<Faults>) -> Router {

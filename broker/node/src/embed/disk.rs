@@ -11,21 +11,29 @@ use std::sync::Arc;
 use ballast_log::disk::{DirEntry, Disk, DiskFile, FileKind, Job, OpenMode, Space};
 use ballast_wire::Chunk;
 
-use super::rules::DiskCall;
-use crate::embed::harness::Harness;
+use super::faults::DiskCall;
+use super::harness::Harness;
 
 /// The folder of the metadata log: no fault of a topic's disk meets it.
 const METADATA_FOLDER: &str = "__cluster_metadata-0";
 
+impl Harness {
+    /// `disk` with the faults around it.
+    #[must_use]
+    pub fn disk(self: &Arc<Harness>, disk: Arc<dyn Disk>) -> Arc<dyn Disk> {
+        Arc::new(FaultyDisk::new(disk, Arc::clone(self)))
+    }
+}
+
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct FaultyDisk {
+struct FaultyDisk {
     inner: Arc<dyn Disk>,
     harness: Arc<Harness>,
 }
 
 impl FaultyDisk {
-    pub(crate) fn new(inner: Arc<dyn Disk>, harness: Arc<Harness>) -> FaultyDisk {
+    fn new(inner: Arc<dyn Disk>, harness: Arc<Harness>) -> FaultyDisk {
         let is_durable = inner.is_durable();
         harness.faults().syncs.store(is_durable, std::sync::atomic::Ordering::Relaxed);
         FaultyDisk { inner, harness }
