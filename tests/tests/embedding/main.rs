@@ -2,6 +2,7 @@
 //!
 //! What is left of it when it has been dropped is counted in `embedding_left_overs.rs`, in a process of its own.
 
+mod clusters;
 mod faults;
 mod http;
 mod lives;

@@ -117,6 +117,17 @@ impl Broker {
         self.life.lock().as_ref().and_then(Life::failure)
     }
 
+    /// Does its data outlive it?
+    pub(super) fn keeps_its_data(&self) -> bool {
+        self.folder.is_none()
+    }
+
+    /// Runs `task` on the broker's own runtime; `None` if it has none, or loses it meanwhile.
+    pub(super) async fn run<T: Send + 'static>(&self, task: impl Future<Output = T> + Send + 'static) -> Option<T> {
+        let running = self.life.lock().as_ref().and_then(|life| life.spawn(task));
+        running?.await.ok()
+    }
+
     fn take_life(&self) -> Option<Life> {
         self.life.lock().take()
     }
@@ -226,7 +237,7 @@ fn reachable(mut address: SocketAddr) -> SocketAddr {
 
 impl Drop for Broker {
     fn drop(&mut self) {
-        let is_kept = self.folder.is_none();
+        let is_kept = self.keeps_its_data();
         if let Some(life) = self.take_life() {
             life.end_blocking(if is_kept { End::Stop } else { End::Kill });
         }

@@ -47,6 +47,8 @@ pub struct Builder {
     authorizer: Arc<dyn Authorizer>,
     topics: Vec<NewTopic>,
     max_versions: BTreeMap<ApiKey, i16>,
+    /// A controllers' listener, and the port that is kept for it.
+    controller: Option<(&'static str, HeldPort)>,
 }
 
 impl Builder {
@@ -61,6 +63,7 @@ impl Builder {
             authorizer: Arc::new(AllowAll),
             topics: Vec::new(),
             max_versions: BTreeMap::new(),
+            controller: None,
         }
     }
 
@@ -149,6 +152,12 @@ impl Builder {
         self
     }
 
+    /// Adds a listener for controllers, by name, on a port that is kept for it already.
+    pub(super) fn controller(mut self, name: &'static str, port: HeldPort) -> Builder {
+        self.controller = Some((name, port));
+        self.setting("controller.listener.names", name)
+    }
+
     /// Threads of its runtime, at least one [default: 2].
     pub fn worker_threads(mut self, count: usize) -> Builder {
         self.workers = count.max(1);
@@ -193,7 +202,11 @@ impl Builder {
             Some(Err(_)) => return Err(Error::Settings(format!("{HTTP_LISTENER}: expected IP:PORT or off"))),
         };
         let pairs = statics.iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let texts: Vec<String> = listeners.iter().map(ToString::to_string).collect();
+        let mut texts: Vec<String> = listeners.iter().map(ToString::to_string).collect();
+        if let Some((name, port)) = self.controller {
+            texts.push(format!("{name}://{}", port.address));
+            ports.push(port);
+        }
         let statics = merge_all(pairs.chain([(LISTENERS.to_owned(), texts.join(","))]))?;
         let folder = if self.data_dir.is_some() { None } else { Some(temporary(&self.temp_dir)?) };
         let data = self.data_dir.or(folder.as_ref().map(|folder| folder.path().join("data"))).unwrap_or_default();

@@ -133,6 +133,14 @@ impl Life {
         self.failure.lock().clone()
     }
 
+    /// Runs `task` beside the broker, for as long as it lives.
+    pub(super) fn spawn<T: Send + 'static>(
+        &self,
+        task: impl Future<Output = T> + Send + 'static,
+    ) -> Option<tokio::task::JoinHandle<T>> {
+        self.runtime.as_ref().map(|runtime| runtime.spawn(task))
+    }
+
     /// Holds every worker still.
     pub(super) fn pause(&self) {
         let has_failed = self.failure().is_some();

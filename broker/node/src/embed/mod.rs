@@ -21,10 +21,13 @@
 //!
 //! Holds: when a [`Broker`] has been dropped, no thread, task, port, descriptor, map or temporary folder of it is left.
 //!
-//! Read next: `builder` (what can be chosen), `broker` (what can be done), `life` (threads, start and end), `faults`.
+//! Read next: `builder` (what can be chosen), `broker` (what can be done), `cluster` (several), `life` (threads, start and
+//! end), `faults`.
 
+mod ask;
 mod broker;
 mod builder;
+mod cluster;
 mod disk;
 pub(crate) mod faults;
 mod gate;
@@ -44,6 +47,7 @@ pub use ballast_wire::frame::ApiKey as Api;
 
 pub use self::broker::Broker;
 pub use self::builder::Builder;
+pub use self::cluster::{Cluster, ClusterBuilder};
 pub use self::faults::{Fault, FaultError, FaultId, Faults, Planted, Recorded};
 pub use self::harness::Harness;
 
