@@ -1,13 +1,13 @@
-//! `ballast serve`: a broker, in the foreground.
+//! `ballast serve`: a broker, in the foreground; or a whole cluster that is gone with the process (`cluster`).
 //!
 //! Settings come from four places, a later one winning: `--config FILE`, the environment (`KAFKA_<KEY>`), the flags, and
 //! `--set key=value`. Without any of them: node 1, data in `./data`, `127.0.0.1:9092`, HTTP on `127.0.0.1:9644`.
 
+mod cluster;
 mod logging;
 mod settings;
 
 use std::io::Write as _;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -33,7 +33,8 @@ const MAPS_MAX: usize = 8_192;
   ballast serve
   ballast serve --data-dir /var/lib/ballast --listen 0.0.0.0:9092 --advertise kafka.example.org:9092
   ballast serve --config server.properties --set num.partitions=3
-  ballast serve --ephemeral --listen 127.0.0.1:0 --ready-file /tmp/ready")]
+  ballast serve --ephemeral --listen 127.0.0.1:0 --ready-file /tmp/ready
+  ballast serve --ephemeral --cluster 3")]
 pub(crate) struct Serve {
     /// Reads settings from a Kafka properties file.
     #[arg(long, value_name = "FILE")]
@@ -68,6 +69,10 @@ pub(crate) struct Serve {
     /// Keeps data in a temporary folder that goes with the process, without syncing.
     #[arg(long)]
     pub(crate) ephemeral: bool,
+    /// Runs so many brokers with a quorum of their own in this process, on ports one after another.
+    #[arg(long, value_name = "N", requires = "ephemeral", conflicts_with_all = ["controller", "quorum", "node_id", "advertise"],
+          value_parser = clap::value_parser!(u16).range(1..=32))]
+    pub(crate) cluster: Option<u16>,
     /// Writes where the broker listens to this file, once it does.
     #[arg(long, value_name = "PATH")]
     pub(crate) ready_file: Option<PathBuf>,
@@ -82,7 +87,10 @@ pub(crate) fn run(arguments: &Serve) -> Result<(), Failure> {
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::new(format!("cannot start the runtime: {error}")))?;
-    runtime.block_on(serve(arguments, resolved, loggers))
+    match arguments.cluster {
+        Some(brokers) => runtime.block_on(cluster::serve(arguments, brokers, resolved)),
+        None => runtime.block_on(serve(arguments, resolved, loggers)),
+    }
 }
 
 async fn serve(arguments: &Serve, resolved: settings::Resolved, loggers: Loggers) -> Result<(), Failure> {
@@ -105,9 +113,10 @@ async fn serve(arguments: &Serve, resolved: settings::Resolved, loggers: Loggers
     let config = BrokerConfig { statics, log_dirs: log_dirs.clone(), http, interceptor };
     let broker = Broker::start(config, world).await.map_err(|error| Failure::new(error.to_string()))?;
     let (kafka, http) = (broker.bootstrap(), broker.http());
-    announce(&kafka, http, &log_dirs);
+    let http = http.map(|address| address.to_string());
+    announce(&kafka, http.as_deref(), &log_dirs);
     if let Some(path) = &arguments.ready_file {
-        write_ready_file(path, &kafka, http, broker.controller())?;
+        write_ready_file(path, &kafka, http.as_deref(), broker.controller())?;
     }
     let outcome = wait(&broker).await;
     if outcome.is_ok() {
@@ -179,19 +188,14 @@ fn raise_descriptor_limit() -> u64 {
     }
 }
 
-fn announce(kafka: &str, http: Option<SocketAddr>, log_dirs: &[PathBuf]) {
-    let http = http.map_or_else(|| "off".to_owned(), |address| address.to_string());
+fn announce(kafka: &str, http: Option<&str>, log_dirs: &[PathBuf]) {
+    let http = http.unwrap_or("off");
     let data: Vec<String> = log_dirs.iter().map(|path| path.display().to_string()).collect();
     tracing::info!(kafka, http, data = data.join(","), version = env!("CARGO_PKG_VERSION"), "ready");
 }
 
 /// Appears whole or not at all: whoever waits for it may read it at once.
-fn write_ready_file(
-    path: &Path,
-    kafka: &str,
-    http: Option<SocketAddr>,
-    controller: Option<&str>,
-) -> Result<(), Failure> {
+fn write_ready_file(path: &Path, kafka: &str, http: Option<&str>, controller: Option<&str>) -> Result<(), Failure> {
     let mut text = format!("{kafka}\n");
     if let Some(address) = http {
         text.push_str(&format!("http={address}\n"));

@@ -9,9 +9,13 @@ use ballast_tests::raw::{Connection, batch};
 
 /// Starts one whose temporary folders lie in `folder`, and gives what its ready file says.
 fn start(folder: &Path, ready: &Path) -> (Child, Vec<String>) {
+    start_with(folder, ready, &[])
+}
+
+fn start_with(folder: &Path, ready: &Path, more: &[&str]) -> (Child, Vec<String>) {
     let mut command = Command::new(ballast());
     command.args(["serve", "--ephemeral", "--listen", "127.0.0.1:0", "--ready-file"]).arg(ready);
-    command.args(["--set", "test.faults.enable=true"]).env("TMPDIR", folder);
+    command.args(["--set", "test.faults.enable=true"]).args(more).env("TMPDIR", folder);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let child = command.spawn().expect("the program runs");
     let said = eventually("the ready file is there", || std::fs::read_to_string(ready).ok());
@@ -33,6 +37,23 @@ fn an_ephemeral_process_says_where_it_is_and_takes_its_data_along() {
     connection.append("t", 0, batch(&["a"]));
     Command::new("kill").arg(child.id().to_string()).status().expect("kill runs");
     assert!(child.wait().unwrap().success(), "SIGTERM stops it in order");
+    assert_eq!(entries(folder.path()), 0);
+}
+
+#[test]
+fn a_cluster_in_a_process_says_where_each_broker_is_and_takes_its_data_along() {
+    let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (mut child, said) = start_with(folder.path(), &other.path().join("ready"), &["--cluster", "3"]);
+    let brokers: Vec<&str> = said[0].split(',').collect();
+    let http = said[1].trim_start_matches("http=").split(',').count();
+    assert_eq!((brokers.len(), http), (3, 3), "{said:?}");
+    assert_eq!(entries(folder.path()), 1);
+    let request = kafka_protocol::messages::MetadataRequest::default();
+    for broker in brokers {
+        assert_eq!(Connection::open(broker).call(12, &request).brokers.len(), 3, "as {broker} tells");
+    }
+    Command::new("kill").arg(child.id().to_string()).status().expect("kill runs");
+    assert!(child.wait().unwrap().success(), "SIGTERM ends it");
     assert_eq!(entries(folder.path()), 0);
 }
 

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use ballast_core::settings::{Notice, Statics, from_environment, parse_properties};
+use ballast_core::settings::{Notice, Statics, from_environment, parse_host_port, parse_properties};
 use tempfile::TempDir;
 
 use super::Serve;
@@ -136,4 +136,12 @@ fn http(text: &str) -> Result<Option<SocketAddr>, Failure> {
     }
     let address = text.parse().map(Some);
     address.map_err(|_| Failure::usage(format!("HTTP address {text:?}: expected IP:PORT or {HTTP_OFF}")))
+}
+
+/// Host and port of the first listener.
+pub(super) fn first_listener(statics: &Statics) -> Result<(String, u16), Failure> {
+    let listeners = statics.get(LISTENERS).unwrap_or(DEFAULT_LISTEN);
+    let first = listeners.split(',').next().unwrap_or_default();
+    let address = first.split_once("://").map_or(first, |(_, address)| address);
+    parse_host_port(address).map_err(|why| Failure::usage(format!("listeners has {first:?}: {why}")))
 }
