@@ -16,6 +16,8 @@ pub struct Serve {
     child: Child,
     data: PathBuf,
     arguments: Vec<String>,
+    /// Words before the program: where it runs.
+    before: Vec<String>,
     // Keeps the folder while the process may use it.
     _folder: Option<TempDir>,
     /// `HOST:PORT` of its listener.
@@ -68,15 +70,25 @@ impl Serve {
     /// As [`Serve::start`].
     #[must_use]
     pub fn start_in(data: &Path, listen: &str, settings: &[&str]) -> Serve {
+        let pairs = settings.iter().flat_map(|setting| ["--set".to_owned(), (*setting).to_owned()]);
+        Serve::launch(Vec::new(), data, listen, &pairs.collect::<Vec<_>>()).awaited()
+    }
+
+    /// A broker that is told to start, by the words in `before` if there are any: see [`Serve::awaited`].
+    pub(crate) fn launch(before: Vec<String>, data: &Path, listen: &str, more: &[String]) -> Serve {
         let mut arguments = vec!["--listen".to_owned(), listen.to_owned()];
-        arguments.extend(settings.iter().flat_map(|setting| ["--set".to_owned(), (*setting).to_owned()]));
-        let (child, ready) = spawn(data, &arguments);
-        let mut serve =
-            Serve { child, data: data.to_owned(), arguments, _folder: None, bootstrap: String::new(), http: None };
-        serve.await_ready(&ready);
+        arguments.extend_from_slice(more);
+        let child = spawn(&before, data, &arguments);
+        let (bootstrap, http) = (String::new(), None);
+        Serve { child, data: data.to_owned(), arguments, before, _folder: None, bootstrap, http }
+    }
+
+    /// The same, once it serves.
+    pub(crate) fn awaited(mut self) -> Serve {
+        self.await_ready();
         // It comes back where its clients look for it.
-        serve.arguments[1].clone_from(&serve.bootstrap);
-        serve
+        self.arguments[1].clone_from(&self.bootstrap);
+        self
     }
 
     /// Its data folder.
@@ -129,16 +141,27 @@ impl Serve {
     /// # Panics
     /// As [`Serve::start`].
     pub fn restart(&mut self) {
-        let (child, ready) = spawn(&self.data, &self.arguments);
-        self.child = child;
-        self.await_ready(&ready);
+        self.relaunch();
+        self.await_ready();
     }
 
-    fn await_ready(&mut self, ready: &Path) {
+    /// Tells it to start again: see [`Serve::await_ready`].
+    pub(crate) fn relaunch(&mut self) {
+        self.child = spawn(&self.before, &self.data, &self.arguments);
+    }
+
+    /// The signal of [`Serve::kill`] alone.
+    pub(crate) fn strike(&mut self) {
+        self.child.kill().expect("a child can be killed");
+    }
+
+    /// Waits until it serves.
+    pub(crate) fn await_ready(&mut self) {
+        let ready = ready_path(&self.data);
         #[expect(clippy::disallowed_methods, reason = "a foreign process runs on real time")]
         let started = Instant::now();
         while started.elapsed() < START_MAX {
-            if let Ok(text) = fs::read_to_string(ready) {
+            if let Ok(text) = fs::read_to_string(&ready) {
                 self.bootstrap = text.lines().next().unwrap_or_default().to_owned();
                 self.http = text.lines().find_map(|line| line.strip_prefix("http=")).map(str::to_owned);
                 return;
@@ -164,16 +187,26 @@ fn log_path(data: &Path) -> PathBuf {
     data.with_extension("log")
 }
 
-fn spawn(data: &Path, arguments: &[String]) -> (Child, PathBuf) {
-    let ready = data.with_extension("ready");
+fn ready_path(data: &Path) -> PathBuf {
+    data.with_extension("ready")
+}
+
+fn spawn(before: &[String], data: &Path, arguments: &[String]) -> Child {
+    let ready = ready_path(data);
     // The file of an earlier life would be believed.
     let _ = fs::remove_file(&ready);
     fs::create_dir_all(data.parent().expect("the folder lies in another")).expect("the folder can be made");
     let log = fs::File::create(log_path(data)).expect("the log can be written");
-    let mut command = Command::new(ballast());
+    let mut command = match before.split_first() {
+        None => Command::new(ballast()),
+        Some((first, rest)) => {
+            let mut command = Command::new(first);
+            command.args(rest).arg(ballast());
+            command
+        }
+    };
     command.arg("serve").arg("--data-dir").arg(data).args(["--http", "127.0.0.1:0"]);
     command.arg("--ready-file").arg(&ready).args(arguments);
     command.stdin(Stdio::null()).stdout(log.try_clone().expect("a file can be shared")).stderr(log);
-    let child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    (child, ready)
+    command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"))
 }
