@@ -1,11 +1,14 @@
 //! Leadership that changes while produces wait.
 
+use ballast_core::machine::Tick;
+use ballast_core::replica::{LeaderConfig, LeaderState};
 use ballast_log::disk::RealDisk;
-use ballast_log::{LogConfig, Origin, validate};
+use ballast_log::{AppendError, LogConfig, Origin, validate};
 use ballast_wire::batch::{BatchBuilder, Compression};
 use tempfile::TempDir;
 
 use super::*;
+use crate::drive::waiters::{ProduceWait, Until};
 
 const NOW: Tick = 1_000;
 const NOW_MS: i64 = 1_800_000_000_000;

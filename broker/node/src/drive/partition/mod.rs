@@ -1,0 +1,189 @@
+//! One partition on this broker: its log, the machine that leads it, and who waits for it.
+//!
+//! ```text
+//! produce: role lock { leader? } -> waiters lock { log.append } -> log.drain (no lock) -> role lock { step } -> wake
+//! fetch:   high (atomic), log.read (no lock)
+//! ```
+//! Holds: `high` never lies above the log's published end, and is written under the role lock only. Effects run after the
+//! lock. Locks are taken in the order role, waiters, log; never the other way round.
+//!
+//! Read next: `lead` (the leader's half).
+
+mod lead;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+
+use ballast_core::replica::Leader;
+use ballast_log::Log;
+use ballast_log::disk::Disk;
+use ballast_wire::{BrokerId, LeaderEpoch, NO_LEADER, Offset, PartitionIndex, Uuid};
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+pub(crate) use self::lead::{ProduceError, Produced};
+use super::waiters::Waiters;
+
+/// Whom a broker may ask for a partition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LeaderHint {
+    pub(crate) leader: BrokerId,
+    pub(crate) leader_epoch: LeaderEpoch,
+}
+
+/// Why a partition did not take or give what was asked.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Refused {
+    #[error("this broker does not lead the partition")]
+    NotLeader(LeaderHint),
+    #[error("leader epoch {asked} is below {ours}")]
+    FencedEpoch { asked: LeaderEpoch, ours: LeaderEpoch },
+    #[error("leader epoch {asked} is above {ours}")]
+    UnknownEpoch { asked: LeaderEpoch, ours: LeaderEpoch },
+    #[error("fewer replicas are in sync than min.insync.replicas asks for")]
+    NotEnoughReplicas,
+    #[error("its log directory is offline")]
+    Offline,
+}
+
+/// What is counted of a partition, in bytes and records since start.
+#[derive(Debug, Default)]
+pub(crate) struct Traffic {
+    pub(crate) bytes_in: AtomicU64,
+    pub(crate) records_in: AtomicU64,
+    pub(crate) bytes_out: AtomicU64,
+    pub(crate) produce_requests: AtomicU64,
+    pub(crate) fetch_requests: AtomicU64,
+}
+
+struct Role {
+    hint: LeaderHint,
+    leader: Option<Box<Leader>>,
+}
+
+pub(crate) struct Partition {
+    pub(crate) topic: Arc<str>,
+    pub(crate) topic_id: Uuid,
+    pub(crate) index: PartitionIndex,
+    /// Id of the log directory that it lives in.
+    pub(crate) directory: Uuid,
+    pub(crate) log: Log,
+    pub(crate) traffic: Traffic,
+    disk: Arc<dyn Disk>,
+    role: Mutex<Role>,
+    high: AtomicI64,
+    waiters: Waiters,
+    offline: AtomicBool,
+    syncing: AtomicBool,
+}
+
+/// Which partition, where.
+pub(crate) struct Place {
+    pub(crate) topic: Arc<str>,
+    pub(crate) topic_id: Uuid,
+    pub(crate) index: PartitionIndex,
+    pub(crate) directory: Uuid,
+}
+
+impl Partition {
+    /// A partition that nobody leads yet. `high` is its checkpointed watermark; it is clipped to the log.
+    pub(crate) fn new(place: Place, log: Log, disk: Arc<dyn Disk>, high: Offset) -> Partition {
+        let high = high.clamp(log.start(), log.end());
+        Partition {
+            topic: place.topic,
+            topic_id: place.topic_id,
+            index: place.index,
+            directory: place.directory,
+            traffic: Traffic::default(),
+            disk,
+            role: Mutex::new(Role { hint: LeaderHint { leader: NO_LEADER, leader_epoch: -1 }, leader: None }),
+            high: AtomicI64::new(high),
+            waiters: Waiters::default(),
+            offline: AtomicBool::new(false),
+            syncing: AtomicBool::new(false),
+            log,
+        }
+    }
+
+    /// The high watermark.
+    pub(crate) fn high(&self) -> Offset {
+        self.high.load(Ordering::Acquire)
+    }
+
+    /// The last stable offset. Equal to the high watermark: there are no transactions to wait for.
+    pub(crate) fn stable(&self) -> Offset {
+        self.high()
+    }
+
+    pub(crate) fn hint(&self) -> LeaderHint {
+        self.role.lock().hint
+    }
+
+    pub(crate) fn is_leader(&self) -> bool {
+        self.role.lock().leader.is_some()
+    }
+
+    /// Is its log directory gone? Then it serves nothing more.
+    pub(crate) fn is_offline(&self) -> bool {
+        self.offline.load(Ordering::Acquire)
+    }
+
+    /// Takes the partition out of service: its directory failed.
+    pub(crate) fn take_offline(&self) {
+        self.offline.store(true, Ordering::Release);
+        self.waiters.wake_fetches();
+    }
+
+    /// Compares the epoch that a request names with ours; -1 and below name none (KIP-320).
+    ///
+    /// # Errors
+    /// `NotLeader`, `FencedEpoch`, `UnknownEpoch`, `Offline`.
+    pub(crate) fn check_leader(&self, asked: LeaderEpoch) -> Result<LeaderHint, Refused> {
+        if self.is_offline() {
+            return Err(Refused::Offline);
+        }
+        let role = self.role.lock();
+        let ours = role.hint.leader_epoch;
+        if asked >= 0 && asked < ours {
+            return Err(Refused::FencedEpoch { asked, ours });
+        }
+        if asked >= 0 && asked > ours {
+            return Err(Refused::UnknownEpoch { asked, ours });
+        }
+        if role.leader.is_none() {
+            return Err(Refused::NotLeader(role.hint));
+        }
+        Ok(role.hint)
+    }
+
+    pub(crate) fn wake(&self) {
+        self.waiters.answer_produces(self.log.end(), self.high());
+        self.waiters.wake_fetches();
+    }
+
+    /// Something that fetches wait for changed: the log start, the settings, the leadership.
+    pub(crate) fn wake_fetches(&self) {
+        self.waiters.wake_fetches();
+    }
+
+    /// Registers a fetch until the guard is dropped.
+    pub(crate) fn await_change(self: &Arc<Self>, notify: &Arc<Notify>) -> FetchGuard {
+        self.waiters.enter_fetch(notify);
+        FetchGuard { partition: Arc::clone(self), notify: Arc::clone(notify) }
+    }
+}
+
+/// A fetch's place in a partition's list.
+pub(crate) struct FetchGuard {
+    partition: Arc<Partition>,
+    notify: Arc<Notify>,
+}
+
+impl Drop for FetchGuard {
+    fn drop(&mut self) {
+        self.partition.waiters.leave_fetch(&self.notify);
+    }
+}
+
+#[cfg(test)]
+mod tests;
