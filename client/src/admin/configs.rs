@@ -39,7 +39,7 @@ impl ConfigResource {
     }
 
     /// A broker's own settings are known to itself alone.
-    fn target(&self) -> Target {
+    fn target(&self) -> Target<'static> {
         match self {
             ConfigResource::Broker(id) => Target::Broker(*id),
             ConfigResource::Topic(_) | ConfigResource::Cluster | ConfigResource::Group(_) => Target::Any,

@@ -16,7 +16,7 @@ use kafka_protocol::messages::{
 };
 
 use super::{Admin, outcome, text, topic_name};
-use crate::{ClientError, ErrorCode};
+use crate::{ClientError, ErrorCode, Target};
 
 /// From this version on OffsetFetch asks for many groups.
 const MANY_GROUPS_FIRST: i16 = 8;
@@ -60,7 +60,7 @@ impl Admin {
         let what = format!("reading the offsets of group {group}");
         let build = |version| fetch_request(version, group, None);
         let check = |answer: &OffsetFetchResponse| fetched(&what, answer.clone()).map(|_| ());
-        let (_, answer) = self.cluster.call_coordinator(group, &what, build, check).await?;
+        let (_, answer) = self.cluster.call(Target::Coordinator(group), &what, build, check).await?;
         fetched(&what, answer)
     }
 
@@ -75,7 +75,7 @@ impl Admin {
     ) -> Result<(), ClientError> {
         let what = format!("setting the offsets of group {group}");
         let build = |version| commit_request(version, group, &Committer::outside(), offsets);
-        self.cluster.call_coordinator(group, &what, build, |answer| committed(&what, answer)).await.map(|_| ())
+        self.cluster.call(Target::Coordinator(group), &what, build, |answer| committed(&what, answer)).await.map(|_| ())
     }
 
     /// Forgets what `group` has committed in these partitions.
@@ -104,7 +104,7 @@ impl Admin {
             }
             Ok(())
         };
-        self.cluster.call_coordinator(group, &what, build, check).await.map(|_| ())
+        self.cluster.call(Target::Coordinator(group), &what, build, check).await.map(|_| ())
     }
 }
 

@@ -118,7 +118,7 @@ impl Admin {
     pub async fn describe_group(&self, group: &str) -> Result<GroupDescription, ClientError> {
         let what = format!("group {group}");
         let build = |_| DescribeGroupsRequest::default().with_groups(vec![GroupId(text(group))]);
-        let asked = self.cluster.call_coordinator(group, &what, build, |answer| {
+        let asked = self.cluster.call(Target::Coordinator(group), &what, build, |answer| {
             let row = only(&answer.groups, &what)?;
             outcome(&what, row.error_code, row.error_message.as_ref())
         });
@@ -147,7 +147,7 @@ impl Admin {
     ) -> Result<Option<GroupDescription>, ClientError> {
         let what = format!("group {group}");
         let build = |_| ConsumerGroupDescribeRequest::default().with_group_ids(vec![GroupId(text(group))]);
-        let asked = self.cluster.call_coordinator(group, &what, build, |answer| {
+        let asked = self.cluster.call(Target::Coordinator(group), &what, build, |answer| {
             let row = only(&answer.groups, &what)?;
             outcome(&what, row.error_code, row.error_message.as_ref())
         });
@@ -169,7 +169,7 @@ impl Admin {
         let check = |answer: &kafka_protocol::messages::DeleteGroupsResponse| {
             outcome(&what, only(&answer.results, &what)?.error_code, None)
         };
-        self.cluster.call_coordinator(group, &what, build, check).await.map(|_| ())
+        self.cluster.call(Target::Coordinator(group), &what, build, check).await.map(|_| ())
     }
 
     /// Removes a member from a group, as if it had left (brokers from 2.4 on).
@@ -193,7 +193,7 @@ impl Admin {
             outcome(&what, answer.error_code, None)?;
             outcome(&what, only(&answer.members, &what)?.error_code, None)
         };
-        self.cluster.call_coordinator(group, &what, build, check).await.map(|_| ())
+        self.cluster.call(Target::Coordinator(group), &what, build, check).await.map(|_| ())
     }
 }
 

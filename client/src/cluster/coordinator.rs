@@ -1,13 +1,13 @@
-//! Calls to a group's coordinator: the broker that leads the partition of `__consumer_offsets` to which the group belongs.
+//! Where a group's coordinator is: the broker that leads the partition of `__consumer_offsets` to which the group belongs.
 //!
 //! Holds: a coordinator is believed until a call to it fails, so that one that has moved is found by the next attempt.
 
 use ballast_wire::BrokerId;
 use kafka_protocol::messages::{FindCoordinatorRequest, FindCoordinatorResponse};
-use kafka_protocol::protocol::{Request, StrBytes};
+use kafka_protocol::protocol::StrBytes;
 
 use super::Cluster;
-use crate::{ClientError, ErrorCode, Lane};
+use crate::{ClientError, ErrorCode};
 
 /// From this version on one request asks for many keys.
 const MANY_KEYS_FIRST: i16 = 4;
@@ -57,44 +57,17 @@ impl Cluster {
         Ok(found)
     }
 
-    /// Asks the coordinator of `group`, as [`Cluster::call`] asks others.
-    ///
-    /// # Errors
-    /// What `check` gave, or what stood in the way of an answer.
-    pub async fn call_coordinator<R: Request>(
-        &self,
-        group: &str,
-        what: &str,
-        build: impl Fn(i16) -> R,
-        check: impl Fn(&R::Response) -> Result<(), ClientError>,
-    ) -> Result<(i16, R::Response), ClientError> {
-        let mut retry = self.retry(what);
-        loop {
-            let failed = match self.coordinated(group, &build).await {
-                Ok((version, answer)) => match check(&answer) {
-                    Ok(()) => return Ok((version, answer)),
-                    Err(e) => e,
-                },
-                Err(e) => e,
-            };
-            self.inner.coordinators.lock().remove(group);
-            retry.pause(failed).await?;
+    /// Who coordinates `group`, as last found.
+    pub(super) async fn coordinator(&self, group: &str) -> Result<BrokerId, ClientError> {
+        let known = self.inner.coordinators.lock().get(group).map(|known| known.id);
+        match known {
+            Some(id) => Ok(id),
+            None => Ok(self.find_coordinator(group).await?.id),
         }
     }
 
-    async fn coordinated<R: Request>(
-        &self,
-        group: &str,
-        build: &impl Fn(i16) -> R,
-    ) -> Result<(i16, R::Response), ClientError> {
-        let known = self.inner.coordinators.lock().get(group).map(|known| known.id);
-        let id = match known {
-            Some(id) => id,
-            None => self.find_coordinator(group).await?.id,
-        };
-        self.refresh_if_needed().await?;
-        let connection = self.connection(id, Lane::Control).await?;
-        connection.call_versioned(build, self.config().request_timeout).await
+    pub(super) fn forget_coordinator(&self, group: &str) {
+        self.inner.coordinators.lock().remove(group);
     }
 }
 

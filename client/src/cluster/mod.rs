@@ -36,13 +36,15 @@ use refresh::View;
 
 /// Whom to ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Target {
+pub enum Target<'a> {
     /// Whoever answers first.
     Any,
     /// The broker that metadata names as controller; in a KRaft cluster it forwards.
     Controller,
     /// This broker and no other.
     Broker(BrokerId),
+    /// Whoever coordinates this group.
+    Coordinator(&'a str),
 }
 
 /// A handle on a cluster; clones share connections and metadata. Nothing is connected before it is needed.
@@ -181,7 +183,7 @@ impl Cluster {
     /// What `check` gave, or what stood in the way of an answer.
     pub async fn call<R: Request>(
         &self,
-        target: Target,
+        target: Target<'_>,
         what: &str,
         build: impl Fn(i16) -> R,
         check: impl Fn(&R::Response) -> Result<(), ClientError>,
@@ -195,8 +197,10 @@ impl Cluster {
                 },
                 Err(e) => e,
             };
-            if failed.means_stale_metadata() {
-                self.mark_stale();
+            match target {
+                Target::Coordinator(group) => self.forget_coordinator(group),
+                _ if failed.means_stale_metadata() => self.mark_stale(),
+                _ => {}
             }
             retry.pause(failed).await?;
         }
@@ -204,12 +208,17 @@ impl Cluster {
 
     async fn call_once<R: Request>(
         &self,
-        target: Target,
+        target: Target<'_>,
         build: &impl Fn(i16) -> R,
     ) -> Result<(i16, R::Response), ClientError> {
         let connection = match target {
             Target::Any => self.any_connection().await?,
             Target::Broker(id) => {
+                self.refresh_if_needed().await?;
+                self.connection(id, Lane::Control).await?
+            }
+            Target::Coordinator(group) => {
+                let id = self.coordinator(group).await?;
                 self.refresh_if_needed().await?;
                 self.connection(id, Lane::Control).await?
             }

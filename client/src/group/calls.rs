@@ -19,7 +19,7 @@ use super::config::GroupConfig;
 use super::driver::check;
 use super::member::{Attempt, Identity, Input, Joined};
 use super::protocol::Subscription;
-use crate::{ClientError, Cluster, Connection, ErrorCode};
+use crate::{ClientError, Cluster, Connection, ErrorCode, Target};
 
 const PROTOCOL_TYPE: &str = "consumer";
 /// First versions with a field.
@@ -158,7 +158,7 @@ pub(super) fn leave<'a>(
     async move {
         let what = format!("leaving group {group}");
         let outcome = |answer: &LeaveGroupResponse| check(what.as_str(), answer.error_code);
-        cluster.call_coordinator(group, &what, build, outcome).await.map(|_| ())
+        cluster.call(Target::Coordinator(group), &what, build, outcome).await.map(|_| ())
     }
 }
 

@@ -15,7 +15,7 @@ use super::member::{Attempt, Identity, Input};
 use super::protocol::Partitions;
 use crate::admin::{CommittedOffset, Committer, GroupPartition, commit_request, committed, fetch_request, fetched};
 use crate::consumer::{Consumer, ConsumerConfig, Fetched, OffsetReset, StartAt};
-use crate::{ClientError, Cluster};
+use crate::{ClientError, Cluster, Target};
 
 /// How long a commit may hold up a rebalance. What it fails to commit is read again by whoever gets the partition.
 const REVOKE_COMMIT_MAX: Duration = Duration::from_secs(5);
@@ -277,7 +277,7 @@ impl GroupConsumer {
         let what = format!("reading the offsets of group {group}");
         let build = |version| fetch_request(version, group, Some(keys));
         let check = |answer: &kafka_protocol::messages::OffsetFetchResponse| fetched(&what, answer.clone()).map(|_| ());
-        let (_, answer) = self.cluster.call_coordinator(group, &what, build, check).await?;
+        let (_, answer) = self.cluster.call(Target::Coordinator(group), &what, build, check).await?;
         fetched(&what, answer)
     }
 
@@ -346,7 +346,8 @@ async fn commit(
     let committer = Committer { generation, member_id, instance_id: config.instance_id.clone() };
     let what = format!("committing what was read of group {}", config.group_id);
     let build = |version| commit_request(version, &config.group_id, &committer, &offsets);
-    let result = cluster.call_coordinator(&config.group_id, &what, build, |answer| committed(&what, answer)).await;
+    let result =
+        cluster.call(Target::Coordinator(&config.group_id), &what, build, |answer| committed(&what, answer)).await;
     match result {
         Ok(_) => Ok(offsets),
         Err(error) => {
