@@ -65,6 +65,8 @@ pub struct Wanted {
     pub last_fetched_epoch: LeaderEpoch,
     /// First offset that a follower has, -1 for consumers.
     pub log_start_offset: Offset,
+    /// High watermark that a follower has, `Offset::MAX` if it does not say (KIP-1166).
+    pub high_watermark: Offset,
 }
 
 /// What was read of one partition, as far as it decides whether there is news.

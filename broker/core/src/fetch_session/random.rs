@@ -58,6 +58,7 @@ fn entry(index: PartitionIndex) -> (PartitionKey, Wanted) {
         current_leader_epoch: -1,
         last_fetched_epoch: -1,
         log_start_offset: -1,
+        high_watermark: Offset::MAX,
     };
     (key(index), wanted)
 }

@@ -25,6 +25,14 @@ struct Cached {
     place: u64,
 }
 
+impl Cached {
+    /// What is wanted now. A watermark that was sent is known by the time the next request comes, though a partition of
+    /// which nothing else changed is not listed in it.
+    fn wanted(&self) -> Wanted {
+        Wanted { high_watermark: self.wanted.high_watermark.max(self.sent_high_watermark), ..self.wanted }
+    }
+}
+
 #[derive(Debug, Clone)]
 pub(super) struct Session {
     pub(super) privileged: bool,
@@ -82,7 +90,7 @@ impl Session {
 
     /// Everything that is wanted, in order.
     pub(super) fn wanted(&self) -> Vec<(PartitionKey, Wanted)> {
-        self.order.values().map(|key| (key.clone(), self.partitions[key].wanted)).collect()
+        self.order.values().map(|key| (key.clone(), self.partitions[key].wanted())).collect()
     }
 
     /// Takes in what was read of a partition. Is it news that must be sent?

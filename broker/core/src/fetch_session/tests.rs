@@ -44,7 +44,14 @@ fn key(index: PartitionIndex) -> PartitionKey {
 }
 
 fn wanted(fetch_offset: Offset) -> Wanted {
-    Wanted { fetch_offset, max_bytes: 100, current_leader_epoch: -1, last_fetched_epoch: -1, log_start_offset: -1 }
+    Wanted {
+        fetch_offset,
+        max_bytes: 100,
+        current_leader_epoch: -1,
+        last_fetched_epoch: -1,
+        log_start_offset: -1,
+        high_watermark: Offset::MAX,
+    }
 }
 
 fn request(session_id: i32, session_epoch: i32, indexes: &[PartitionIndex]) -> Request {
@@ -89,6 +96,17 @@ fn a_full_fetch_sends_every_row_and_an_incremental_one_only_news() {
     assert_eq!(rig.serve(request(id, 2, &[]), news), Ok((id, vec![0, 1, 2])));
     let told = |index| if index == 2 { still() } else { news(index) };
     assert_eq!(rig.serve(request(id, 3, &[]), told), Ok((id, vec![])), "the watermark and the start were told");
+}
+
+#[test]
+fn a_watermark_that_was_sent_counts_as_known_by_the_next_request() {
+    let mut rig = Rig::new(10);
+    let id = rig.open(&[0]);
+    let mut lists_it = request(id, 1, &[0]);
+    lists_it.wanted[0].1.high_watermark = 4;
+    assert_eq!(rig.serve(lists_it, |_| high(9)), Ok((id, vec![0])));
+    let fetch = rig.sessions.begin(rig.now, request(id, 2, &[])).unwrap();
+    assert_eq!(fetch.wanted()[0].1.high_watermark, 9, "not 4, which would be news for ever");
 }
 
 #[test]

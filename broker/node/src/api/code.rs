@@ -3,6 +3,7 @@
 //! The matches are exhaustive on purpose: a new cause does not compile until it has a code.
 
 use ballast_core::group::GroupError;
+use ballast_core::replica::StrangerFetch;
 use ballast_log::{AppendError, LogError, ReadError};
 use ballast_wire::batch::BatchError;
 
@@ -116,6 +117,14 @@ pub(crate) fn of_refused(error: &Refused) -> Code {
         Refused::UnknownEpoch { .. } => UNKNOWN_LEADER_EPOCH,
         Refused::NotEnoughReplicas => NOT_ENOUGH_REPLICAS,
         Refused::Offline => KAFKA_STORAGE_ERROR,
+    }
+}
+
+/// Why a broker may not copy a partition.
+pub(crate) fn of_stranger(error: StrangerFetch) -> Code {
+    match error {
+        StrangerFetch::Early(_) => UNKNOWN_LEADER_EPOCH,
+        StrangerFetch::NotAssigned(_) | StrangerFetch::FormerLife { .. } => NOT_LEADER_OR_FOLLOWER,
     }
 }
 

@@ -25,6 +25,7 @@ use crate::api::intercept::{Intercept, Interceptor};
 use crate::api::{Requests, TABLE};
 use crate::drive::controller::{MetadataLog, controller};
 use crate::drive::coordinator::{Coordinators, Surroundings};
+use crate::drive::isr::{self, Proposals};
 use crate::drive::metadata::Metadata;
 use crate::drive::producer_ids::ProducerIds;
 use crate::drive::registration::{self, Identity};
@@ -106,6 +107,8 @@ struct Base {
     started: controllers::Started,
     metadata: Arc<Metadata>,
     entries: Entries,
+    /// What leaders wish their ISRs to be.
+    wishes: isr::Wishes,
     /// Broker epoch of the last clean stop, -1 if the last stop was none.
     previous_epoch: i64,
     interceptor: Option<Arc<dyn Intercept>>,
@@ -183,6 +186,7 @@ impl Base {
         let (id, settings) = (settings.broker(), Arc::new(settings));
         let incarnation = ballast_net::random_uuid(&*world.entropy);
         let ticks = Ticks::new();
+        let (proposals, wishes) = Proposals::channel();
         let store_config = StoreConfig {
             me: id,
             incarnation,
@@ -191,6 +195,7 @@ impl Base {
             entropy: Arc::clone(&world.entropy),
             ticks,
             settings: Arc::clone(&settings),
+            proposals,
         };
         let store = Arc::new(Store::new(store_config, &config.log_dirs)?);
         let started = controllers::start(world, id, &store.dirs[0], &settings).await?;
@@ -216,7 +221,19 @@ impl Base {
         );
         let previous_epoch = opened.clean_epoch.unwrap_or(-1);
         let interceptor = config.interceptor.clone().map(|Interceptor(interceptor)| interceptor);
-        Ok(Base { id, incarnation, settings, ticks, store, started, metadata, entries, previous_epoch, interceptor })
+        Ok(Base {
+            id,
+            incarnation,
+            settings,
+            ticks,
+            store,
+            started,
+            metadata,
+            entries,
+            wishes,
+            previous_epoch,
+            interceptor,
+        })
     }
 }
 
@@ -280,6 +297,7 @@ async fn run(
     let_in(&node, &mut membership).await?;
 
     background.push(tokio::spawn(Arc::clone(&node.store).keep_house()));
+    background.push(tokio::spawn(isr::run(base.wishes, Arc::clone(&node))));
     let connections = accept(&node, bound);
     if let Some(listener) = http {
         let serving = http::serve(listener, Arc::clone(&node), node.stopping.subscribe());

@@ -6,6 +6,7 @@ pub(crate) mod controller;
 pub(crate) mod coordinator;
 pub(crate) mod elsewhere;
 pub(crate) mod hosted;
+pub(crate) mod isr;
 pub(crate) mod metadata;
 pub(crate) mod partition;
 pub(crate) mod producer_ids;

@@ -13,6 +13,11 @@ pub(crate) struct Metrics {
     requests: [AtomicU64; KEYS],
     pub(crate) failed_produce_requests: AtomicU64,
     pub(crate) failed_fetch_requests: AtomicU64,
+    pub(crate) isr_shrinks: AtomicU64,
+    pub(crate) isr_expands: AtomicU64,
+    pub(crate) failed_isr_updates: AtomicU64,
+    /// Bytes that followers were given.
+    pub(crate) replication_bytes_out: AtomicU64,
 }
 
 impl Metrics {
@@ -21,6 +26,10 @@ impl Metrics {
             requests: [const { AtomicU64::new(0) }; KEYS],
             failed_produce_requests: AtomicU64::new(0),
             failed_fetch_requests: AtomicU64::new(0),
+            isr_shrinks: AtomicU64::new(0),
+            isr_expands: AtomicU64::new(0),
+            failed_isr_updates: AtomicU64::new(0),
+            replication_bytes_out: AtomicU64::new(0),
         }
     }
 

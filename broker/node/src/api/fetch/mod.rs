@@ -3,11 +3,13 @@
 //! Waits until `min_bytes` are readable or `max_wait_ms` passes; an error in any partition answers at once, as does a log
 //! that has parted from the asker's. Uncommitted reads stop at the high watermark, committed reads at the last stable
 //! offset. v7 sessions · v9 fences by leader epoch · v12 divergence · v13 topic ids · v15 replica state · v16 leader hints.
-//! Not done: reads from followers by rack (v11), because there are none.
+//! v11 racks: consumers read from followers too, and are sent to the one in their rack (KIP-392).
 //!
 //! Read next: `read` (one pass over the partitions), `session` (what an incremental fetch asks for and is told).
 
+mod nearest;
 mod read;
+mod replica;
 mod session;
 
 use std::borrow::Cow;
@@ -17,13 +19,14 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use ballast_net::BoxFuture;
+use ballast_wire::Chunk;
 use ballast_wire::fetch::{FetchRequest, FetchResponse, FetchedPartition, FetchedTopic};
 use ballast_wire::frame::{ApiKey, Pieces};
 use ballast_wire::shared::CurrentLeader;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use self::read::{Pass, Reader, Row, Wanted, pass};
+use self::read::{Follower, Pass, Reader, Row, Wanted, pass};
 use self::session::{Opened, Plan};
 use super::call::{Call, Ctx};
 use super::code;
@@ -35,6 +38,8 @@ use crate::session::{Operation, Resource};
 
 const IDS_FROM: i16 = 13;
 const HINTS_FROM: i16 = 16;
+const RACKS_FROM: i16 = 11;
+const CONSUMER: i32 = -1;
 const READ_COMMITTED: i8 = 1;
 const ISOLATION_LEVELS: std::ops::RangeInclusive<i8> = 0..=1;
 
@@ -61,12 +66,7 @@ pub(super) fn start(call: Call) -> BoxFuture<'static, Answer> {
         return Box::pin(std::future::ready(answer));
     }
     let max_bytes = request.max_bytes.min(ctx.node.settings.now().replication.client_fetch_max_bytes).max(0) as usize;
-    let reader = Reader {
-        replica_id: is_replica.then_some(request.replica_id),
-        read_committed: request.isolation_level == READ_COMMITTED,
-        makes_no_sense: request.max_bytes < 0,
-        max_bytes,
-    };
+    let reader = reader(&ctx, &request, max_bytes);
     let patience = Patience {
         max_wait: Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0)),
         min_bytes: (request.min_bytes.max(0) as usize).min(max_bytes),
@@ -83,6 +83,7 @@ pub(super) fn start(call: Call) -> BoxFuture<'static, Answer> {
             }
             Opened::Plan(plan) => {
                 let pass = wait(&ctx, reader, patience, &plan.wanted).await;
+                count(&ctx, &pass, is_replica);
                 if pass.rows.iter().any(|row| row.fetched.error_code != code::NONE) {
                     ctx.node.metrics.failed_fetch_requests.fetch_add(1, Ordering::Relaxed);
                 }
@@ -92,13 +93,40 @@ pub(super) fn start(call: Call) -> BoxFuture<'static, Answer> {
     })
 }
 
+fn reader(ctx: &Ctx, request: &FetchRequest<'_>, max_bytes: usize) -> Reader {
+    let follower =
+        (request.replica_id >= 0).then_some(Follower { id: request.replica_id, epoch: request.replica_epoch });
+    let any_replica = request.replica_id == CONSUMER && ctx.version >= RACKS_FROM;
+    let has_rack = any_replica && !request.rack_id.is_empty() && nearest::is_on(ctx);
+    Reader {
+        follower,
+        any_replica,
+        rack: has_rack.then(|| request.rack_id.as_ref().into()),
+        is_first_pass: true,
+        read_committed: request.isolation_level == READ_COMMITTED,
+        makes_no_sense: request.max_bytes < 0,
+        max_bytes,
+    }
+}
+
+/// Counts what goes out.
+fn count(ctx: &Ctx, pass: &Pass, is_replica: bool) {
+    for row in &pass.rows {
+        let Some(partition) = &row.partition else { continue };
+        let bytes = row.fetched.records.iter().map(Chunk::len).sum::<usize>() as u64;
+        let counter = if is_replica { &ctx.node.metrics.replication_bytes_out } else { &partition.traffic.bytes_out };
+        counter.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
 /// Reads until there is enough, something is urgent, or time is up.
-async fn wait(ctx: &Ctx, reader: Reader, patience: Patience, wanted: &[Wanted]) -> Pass {
+async fn wait(ctx: &Ctx, mut reader: Reader, patience: Patience, wanted: &[Wanted]) -> Pass {
     let deadline = Instant::now() + patience.max_wait;
     let notify = Arc::new(Notify::new());
     let mut stopping = ctx.node.stopping.subscribe();
     // Nobody waits who does not have to: a first look without a place in any list.
-    let mut found = pass(ctx, reader, wanted).await;
+    let mut found = pass(ctx, &reader, wanted).await;
+    reader.is_first_pass = false;
     let mut guards: Vec<FetchGuard> = Vec::new();
     loop {
         let enough = found.bytes >= patience.min_bytes || found.is_urgent || wanted.is_empty();
@@ -116,7 +144,7 @@ async fn wait(ctx: &Ctx, reader: Reader, patience: Patience, wanted: &[Wanted]) 
                 _ = stopping.changed() => {}
             }
         }
-        found = pass(ctx, reader, wanted).await;
+        found = pass(ctx, &reader, wanted).await;
     }
 }
 
@@ -169,7 +197,7 @@ fn frame(ctx: &Ctx, correlation_id: i32, response: &FetchResponse<'_>) -> Answer
 fn answer(ctx: &Ctx, correlation_id: i32, plan: Plan, mut pass: Pass) -> Answer {
     let mut leaders = BTreeSet::new();
     if ctx.version >= HINTS_FROM {
-        for Row { fetched, hint } in &mut pass.rows {
+        for Row { fetched, hint, .. } in &mut pass.rows {
             if let Some(hint) = hint {
                 leaders.insert(hint.leader);
                 let (leader_id, leader_epoch) = (hint.leader, hint.leader_epoch);

@@ -2,14 +2,18 @@
 //!
 //! The first partition with anything gives at least one whole batch, however large (KIP-74); every other gives what still
 //! fits. Reads stop at the high watermark (consumers), the last stable offset (read_committed) or the log end (replicas).
+//!
+//! Read next: `replica` (what is asked of a broker that copies), `nearest` (consumers that are sent to another replica).
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use ballast_log::Read;
-use ballast_wire::fetch::{AbortedTransaction, EpochEnd, FetchPartition, FetchedPartition, NO_EPOCH};
-use ballast_wire::{BrokerId, Chunk, Offset, Uuid};
+use ballast_wire::fetch::{AbortedTransaction, FetchPartition, FetchedPartition};
+use ballast_wire::{BrokerId, Chunk, LeaderEpoch, Offset, Uuid};
 
+use super::nearest;
+use super::replica::{self, Compared};
 use crate::api::call::Ctx;
 use crate::api::code::{self, Code};
 use crate::drive::partition::{LeaderHint, Partition, Refused};
@@ -30,11 +34,25 @@ pub(super) struct Wanted {
     pub(super) refused: Option<Code>,
 }
 
-/// Who reads, and how much.
+/// A broker that copies logs.
 #[derive(Debug, Clone, Copy)]
+pub(super) struct Follower {
+    pub(super) id: BrokerId,
+    /// Its broker epoch, -1 if it does not say (KIP-903).
+    pub(super) epoch: i64,
+}
+
+/// Who reads, and how much.
+#[derive(Debug, Clone)]
 pub(super) struct Reader {
     /// The broker that copies the log; `None` for a consumer.
-    pub(super) replica_id: Option<BrokerId>,
+    pub(super) follower: Option<Follower>,
+    /// May a follower answer? Consumers know how to ask one from v11 on (KIP-392).
+    pub(super) any_replica: bool,
+    /// The consumer's rack, where it may be sent to a nearer replica.
+    pub(super) rack: Option<Arc<str>>,
+    /// The request's first look, rather than one after a wait?
+    pub(super) is_first_pass: bool,
     pub(super) read_committed: bool,
     /// Is there a limit below 0?
     pub(super) makes_no_sense: bool,
@@ -46,6 +64,10 @@ pub(super) struct Row {
     pub(super) fetched: FetchedPartition,
     /// Whom to ask instead.
     pub(super) hint: Option<LeaderHint>,
+    /// Must be told now: an error, a divergence, a nearer replica, a watermark that a replica lacks.
+    pub(super) is_urgent: bool,
+    /// What was read from, if anything was.
+    pub(super) partition: Option<Arc<Partition>>,
 }
 
 /// What a pass over all partitions gave.
@@ -53,25 +75,25 @@ pub(super) struct Pass {
     /// In the order asked for.
     pub(super) rows: Vec<Row>,
     pub(super) bytes: usize,
-    /// An error or a divergence: the answer goes out at once.
+    /// The answer goes out at once.
     pub(super) is_urgent: bool,
 }
 
 /// Reads everything that is asked for.
-pub(super) async fn pass(ctx: &Ctx, reader: Reader, wanted: &[Wanted]) -> Pass {
+pub(super) async fn pass(ctx: &Ctx, reader: &Reader, wanted: &[Wanted]) -> Pass {
     let mut pass = Pass { rows: Vec::with_capacity(wanted.len()), bytes: 0, is_urgent: false };
     for one in wanted {
         let row = row(ctx, reader, one, pass.bytes).await;
         pass.bytes += row.fetched.records.iter().map(Chunk::len).sum::<usize>();
-        pass.is_urgent |= row.fetched.error_code != code::NONE || row.fetched.diverging_epoch.is_some();
+        pass.is_urgent |= row.is_urgent;
         pass.rows.push(row);
     }
     pass
 }
 
-async fn row(ctx: &Ctx, reader: Reader, wanted: &Wanted, taken: usize) -> Row {
+async fn row(ctx: &Ctx, reader: &Reader, wanted: &Wanted, taken: usize) -> Row {
     let index = wanted.partition.index;
-    let failed = |code| Row { fetched: failed(reader, index, code), hint: None };
+    let failed = |code| Row { fetched: failed(reader, index, code), hint: None, is_urgent: true, partition: None };
     if let Some(code) = wanted.refused.or_else(|| ctx.scripted(&wanted.topic, Some(index))) {
         return failed(code);
     }
@@ -83,7 +105,12 @@ async fn row(ctx: &Ctx, reader: Reader, wanted: &Wanted, taken: usize) -> Row {
         Whereabouts::Unknown => return failed(code::UNKNOWN_TOPIC_OR_PARTITION),
     };
     match read(ctx, reader, &partition, &wanted.partition, taken).await {
-        Ok(fetched) => Row { fetched, hint: None },
+        Ok(fetched) => {
+            let is_urgent = fetched.diverging_epoch.is_some()
+                || fetched.preferred_read_replica >= 0
+                || (reader.follower.is_some() && replica::is_behind(&wanted.partition, fetched.high_watermark));
+            Row { fetched, hint: None, is_urgent, partition: Some(partition) }
+        }
         Err(Failure { code, hint }) => Row { hint, ..failed(code) },
     }
 }
@@ -104,7 +131,7 @@ fn storage_error(ctx: &Ctx) -> Code {
     if ctx.version <= 5 { code::NOT_LEADER_OR_FOLLOWER } else { code::KAFKA_STORAGE_ERROR }
 }
 
-fn failed(reader: Reader, index: i32, code: Code) -> FetchedPartition {
+fn failed(reader: &Reader, index: i32, code: Code) -> FetchedPartition {
     let mut row = FetchedPartition::failed(index, code);
     let is_missing = matches!(code, code::UNKNOWN_TOPIC_OR_PARTITION | code::UNKNOWN_TOPIC_ID);
     row.aborted_transactions = (reader.read_committed || is_missing).then(Vec::new);
@@ -113,59 +140,58 @@ fn failed(reader: Reader, index: i32, code: Code) -> FetchedPartition {
 
 async fn read(
     ctx: &Ctx,
-    reader: Reader,
+    reader: &Reader,
     partition: &Arc<Partition>,
     asked: &FetchPartition,
     taken: usize,
 ) -> Result<FetchedPartition, Failure> {
-    partition.check_leader(asked.current_leader_epoch).map_err(|refused| match refused {
-        Refused::NotLeader(hint) => Failure { hint: Some(hint), ..code::of_refused(&refused).into() },
-        Refused::FencedEpoch { .. } => Failure { hint: Some(partition.hint()), ..code::of_refused(&refused).into() },
-        Refused::Offline => storage_error(ctx).into(),
-        _ => code::of_refused(&refused).into(),
-    })?;
-    if let Some(id) = reader.replica_id
-        && !is_assigned(ctx, partition, id)
-    {
-        // It may have heard of a reassignment before us, and asks again.
-        let is_fenced = asked.current_leader_epoch != NO_EPOCH;
-        return Err(if is_fenced { code::UNKNOWN_LEADER_EPOCH } else { code::NOT_LEADER_OR_FOLLOWER }.into());
+    let epoch = may_read(ctx, reader, partition, asked.current_leader_epoch)?;
+    if let Some(follower) = reader.follower {
+        replica::judge(partition, follower, asked)?;
     }
-    partition.traffic.fetch_requests.fetch_add(1, Ordering::Relaxed);
+    if reader.is_first_pass {
+        partition.traffic.fetch_requests.fetch_add(1, Ordering::Relaxed);
+    }
     if reader.makes_no_sense || asked.max_bytes < 0 {
         return Err(code::UNKNOWN_SERVER_ERROR.into());
     }
-    let mut row = watermarks(partition, reader, asked.index);
-    if asked.last_fetched_epoch != NO_EPOCH
-        && let Some(diverging) = divergence(partition, asked)?
+    if let Some(rack) = &reader.rack
+        && let Some(nearer) = nearest::choose(ctx, partition, rack, asked.fetch_offset)
     {
-        row.diverging_epoch = Some(diverging);
-        return Ok(row);
+        return Ok(FetchedPartition { preferred_read_replica: nearer, ..watermarks(partition, reader, asked.index) });
     }
+    if let Compared::Diverging(end) = replica::compare(ctx, reader, partition, asked, epoch)? {
+        return Ok(FetchedPartition { diverging_epoch: Some(end), ..watermarks(partition, reader, asked.index) });
+    }
+    let mut row = watermarks(partition, reader, asked.index);
     let bound = match reader {
-        Reader { replica_id: Some(_), .. } => partition.log.end(),
+        Reader { follower: Some(_), .. } => partition.log.end(),
         Reader { read_committed: true, .. } => row.last_stable_offset,
         _ => row.high_watermark,
     };
     let room = reader.max_bytes.saturating_sub(taken).min(asked.max_bytes as usize);
     let found = read_warm(ctx, partition, asked.fetch_offset, bound, room, taken == 0).await?;
-    if let Some(records) = found.records {
-        if reader.replica_id.is_none() {
-            partition.traffic.bytes_out.fetch_add(records.len() as u64, Ordering::Relaxed);
-        }
-        row.records = vec![records];
+    if reader.follower.is_some() {
+        // What lies above the watermark is ours to give only if we led when it was read.
+        may_read(ctx, reader, partition, epoch)?;
     }
+    row.records = found.records.into_iter().collect();
     Ok(row)
 }
 
-/// Is the broker one of the partition's replicas, as far as we know?
-fn is_assigned(ctx: &Ctx, partition: &Partition, broker: BrokerId) -> bool {
-    let image = ctx.node.metadata.image();
-    let state = image.topic_by_id(partition.topic_id).and_then(|topic| topic.partition(partition.index));
-    state.is_some_and(|state| state.replicas.contains(&broker))
+/// May this reader read here, with the leader epoch that it names? Gives the present epoch.
+fn may_read(ctx: &Ctx, reader: &Reader, partition: &Partition, asked: LeaderEpoch) -> Result<LeaderEpoch, Failure> {
+    let checked = if reader.any_replica { partition.check_replica(asked) } else { partition.check_leader(asked) };
+    let hint = checked.map_err(|refused| match refused {
+        Refused::NotLeader(hint) => Failure { hint: Some(hint), ..code::of_refused(&refused).into() },
+        Refused::FencedEpoch { .. } => Failure { hint: Some(partition.hint()), ..code::of_refused(&refused).into() },
+        Refused::Offline => storage_error(ctx).into(),
+        _ => code::of_refused(&refused).into(),
+    })?;
+    Ok(hint.leader_epoch)
 }
 
-fn watermarks(partition: &Partition, reader: Reader, index: i32) -> FetchedPartition {
+fn watermarks(partition: &Partition, reader: &Reader, index: i32) -> FetchedPartition {
     let high = partition.high();
     let mut row: FetchedPartition = FetchedPartition::failed(index, code::NONE);
     row.high_watermark = high;
@@ -173,16 +199,6 @@ fn watermarks(partition: &Partition, reader: Reader, index: i32) -> FetchedParti
     row.log_start_offset = partition.log.start();
     row.aborted_transactions = reader.read_committed.then(Vec::<AbortedTransaction>::new);
     row
-}
-
-/// Where the asker's log parts from ours, if it does (KIP-595).
-fn divergence(partition: &Partition, asked: &FetchPartition) -> Result<Option<EpochEnd>, Failure> {
-    let end = partition.log.epoch_end_offset(asked.last_fetched_epoch);
-    if end.epoch < 0 || end.end_offset < 0 {
-        return Err(code::OFFSET_OUT_OF_RANGE.into());
-    }
-    let diverges = end.epoch < asked.last_fetched_epoch || end.end_offset < asked.fetch_offset;
-    Ok(diverges.then_some(EpochEnd { epoch: end.epoch, end_offset: end.end_offset }))
 }
 
 /// Reads without stalling a worker: what is not in memory is brought there by the disk's readers first.

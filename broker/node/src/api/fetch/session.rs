@@ -92,6 +92,7 @@ fn session_wanted(asked: &FetchPartition) -> SessionWanted {
         current_leader_epoch: asked.current_leader_epoch,
         last_fetched_epoch: asked.last_fetched_epoch,
         log_start_offset: asked.log_start_offset,
+        high_watermark: asked.high_watermark,
     }
 }
 
@@ -111,6 +112,7 @@ fn to_read(ctx: &Ctx, key: &PartitionKey, wanted: &SessionWanted, is_replica: bo
     partition.current_leader_epoch = wanted.current_leader_epoch;
     partition.last_fetched_epoch = wanted.last_fetched_epoch;
     partition.log_start_offset = wanted.log_start_offset;
+    partition.high_watermark = wanted.high_watermark;
     Wanted { topic, id, by_id, partition, refused }
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use ballast_core::machine::{Machine as _, Tick};
-use ballast_core::replica::{Effect, Input, Leader, LeaderConfig, LeaderState};
+use ballast_core::replica::{Input, Leader, LeaderConfig, LeaderState};
 use ballast_log::disk::Disk;
 use ballast_log::{AppendError, Appended, Budget, Drained, LogError, ValidBatch};
 use ballast_wire::{BrokerId, Offset};
@@ -62,7 +62,9 @@ impl Partition {
                 role.leader = Some(Box::new(leader));
             }
         }
-        self.carry_out(effects);
+        if let Some(leader) = &role.leader {
+            self.carry_out(leader, effects);
+        }
         drop(role);
         self.wake();
         Ok(())
@@ -183,27 +185,6 @@ impl Partition {
         self.take_offline();
         if let LogError::SyncFailed(cause) = error {
             self.waiters.fail_produces(0, &AppendError::SyncFailed(cause.clone()));
-        }
-    }
-
-    /// Feeds the leader's machine, if there is one.
-    pub(crate) fn step(&self, now: Tick, input: Input) {
-        let mut role = self.role.lock();
-        let Some(leader) = &mut role.leader else { return };
-        let mut effects = Vec::new();
-        leader.step(now, input, &mut effects);
-        self.carry_out(effects);
-    }
-
-    /// Runs under the role lock, so that `high` moves in the machine's order.
-    fn carry_out(&self, effects: Vec<Effect>) {
-        for effect in effects {
-            match effect {
-                Effect::PublishHigh(high) => self.high.store(high, Ordering::Release),
-                Effect::ProposeIsr { isr, partition_epoch } => {
-                    tracing::warn!(topic = %self.topic, partition = self.index, ?isr, partition_epoch, "ISR change not proposed: replicas on other brokers do not fetch yet");
-                }
-            }
         }
     }
 }

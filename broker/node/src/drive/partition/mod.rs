@@ -7,9 +7,10 @@
 //! Holds: `high` never lies above the log's published end, and is written under the role lock only. Effects run after the
 //! lock. Locks are taken in the order role, waiters, log; never the other way round.
 //!
-//! Read next: `lead` (the leader's half).
+//! Read next: `lead` (the leader's half), `replicas` (its machine and the other replicas).
 
 mod lead;
+mod replicas;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -22,6 +23,8 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 pub(crate) use self::lead::{ProduceError, Produced};
+pub(crate) use self::replicas::FollowerFetch;
+use super::isr::Proposals;
 use super::waiters::Waiters;
 
 /// Whom a broker may ask for a partition.
@@ -73,6 +76,7 @@ pub(crate) struct Partition {
     role: Mutex<Role>,
     high: AtomicI64,
     waiters: Waiters,
+    proposals: Proposals,
     offline: AtomicBool,
     syncing: AtomicBool,
 }
@@ -86,8 +90,9 @@ pub(crate) struct Place {
 }
 
 impl Partition {
-    /// A partition that nobody leads yet. `high` is its checkpointed watermark; it is clipped to the log.
-    pub(crate) fn new(place: Place, log: Log, disk: Arc<dyn Disk>, high: Offset) -> Partition {
+    /// A partition that nobody leads yet. `high` is its checkpointed watermark; it is clipped to the log. Where it leads, its
+    /// wishes for another ISR go to `proposals`.
+    pub(crate) fn new(place: Place, log: Log, disk: Arc<dyn Disk>, high: Offset, proposals: Proposals) -> Partition {
         let high = high.clamp(log.start(), log.end());
         Partition {
             topic: place.topic,
@@ -99,6 +104,7 @@ impl Partition {
             role: Mutex::new(Role { hint: LeaderHint { leader: NO_LEADER, leader_epoch: -1 }, leader: None }),
             high: AtomicI64::new(high),
             waiters: Waiters::default(),
+            proposals,
             offline: AtomicBool::new(false),
             syncing: AtomicBool::new(false),
             log,
@@ -134,11 +140,23 @@ impl Partition {
         self.waiters.wake_fetches();
     }
 
-    /// Compares the epoch that a request names with ours; -1 and below name none (KIP-320).
+    /// Does it lead here, in the epoch that a request names? -1 and below name none (KIP-320).
     ///
     /// # Errors
     /// `NotLeader`, `FencedEpoch`, `UnknownEpoch`, `Offline`.
     pub(crate) fn check_leader(&self, asked: LeaderEpoch) -> Result<LeaderHint, Refused> {
+        self.check(asked, true)
+    }
+
+    /// As [`Partition::check_leader`], for readers that a follower serves as well (KIP-392).
+    ///
+    /// # Errors
+    /// `NotLeader` before it is known who leads, `FencedEpoch`, `UnknownEpoch`, `Offline`.
+    pub(crate) fn check_replica(&self, asked: LeaderEpoch) -> Result<LeaderHint, Refused> {
+        self.check(asked, false)
+    }
+
+    fn check(&self, asked: LeaderEpoch, must_lead: bool) -> Result<LeaderHint, Refused> {
         if self.is_offline() {
             return Err(Refused::Offline);
         }
@@ -150,7 +168,8 @@ impl Partition {
         if asked >= 0 && asked > ours {
             return Err(Refused::UnknownEpoch { asked, ours });
         }
-        if role.leader.is_none() {
+        // Before the metadata has come there is nothing here to go by.
+        if role.leader.is_none() && (must_lead || ours < 0) {
             return Err(Refused::NotLeader(role.hint));
         }
         Ok(role.hint)

@@ -1,28 +1,30 @@
-//! Leadership that changes while produces wait.
+//! Leadership that changes while produces wait, and what a leader learns from its followers.
 
 use ballast_core::machine::Tick;
-use ballast_core::replica::{LeaderConfig, LeaderState};
+use ballast_core::replica::{Input, LeaderConfig, LeaderState};
 use ballast_log::disk::RealDisk;
 use ballast_log::{AppendError, LogConfig, Origin, validate};
 use ballast_wire::batch::{BatchBuilder, Compression};
 use tempfile::TempDir;
 
 use super::*;
+use crate::drive::isr::Wishes;
 use crate::drive::waiters::{ProduceWait, Until};
 
 const NOW: Tick = 1_000;
 const NOW_MS: i64 = 1_800_000_000_000;
 
 /// Led by broker 1 with broker 2 in the ISR, which fetches nothing: what is produced is published and not committed.
-fn led(folder: &TempDir) -> Arc<Partition> {
+fn led(folder: &TempDir) -> (Arc<Partition>, Wishes) {
     let disk: Arc<dyn Disk> = RealDisk::ephemeral();
     let config = Arc::new(LogConfig::default());
     let log = Log::create(Arc::clone(&disk), folder.path().join("t-0"), config, 0, NOW_MS).unwrap();
     let place = Place { topic: "t".into(), topic_id: Uuid([1; 16]), index: 0, directory: Uuid([2; 16]) };
-    let partition = Arc::new(Partition::new(place, log, disk, 0));
+    let (proposals, wishes) = Proposals::channel();
+    let partition = Arc::new(Partition::new(place, log, disk, 0, proposals));
     let state = LeaderState { leader_epoch: 3, partition_epoch: 7, replicas: vec![1, 2], isr: vec![1, 2] };
     partition.lead(1, state, LeaderConfig { min_isr: 1, durable: false, lag_max_ms: 10_000 }, NOW).unwrap();
-    partition
+    (partition, wishes)
 }
 
 fn produce(partition: &Arc<Partition>, until: Until) -> ProduceWait {
@@ -36,7 +38,7 @@ fn produce(partition: &Arc<Partition>, until: Until) -> ProduceWait {
 #[test]
 fn who_waits_for_replicas_is_sent_to_the_next_leader_when_this_one_resigns() {
     let folder = tempfile::tempdir().unwrap();
-    let partition = led(&folder);
+    let (partition, _wishes) = led(&folder);
     let mut waits = [produce(&partition, Until::Committed), produce(&partition, Until::Committed)];
     assert!(waits.iter_mut().all(|wait| wait.try_recv().is_err()), "broker 2 has fetched nothing");
     let hint = LeaderHint { leader: 2, leader_epoch: 4 };
@@ -47,4 +49,57 @@ fn who_waits_for_replicas_is_sent_to_the_next_leader_when_this_one_resigns() {
     // The next leader has none of it: the log is cut, and nobody is waiting for what it loses.
     assert_eq!(partition.log.truncate_to(0).unwrap(), 0);
     assert!(matches!(partition.check_leader(-1), Err(Refused::NotLeader(there)) if there.leader == 2));
+}
+
+fn fetched(from: Offset, log_start: Offset) -> FollowerFetch {
+    FollowerFetch { by: 2, broker_epoch: 20, from, log_start }
+}
+
+#[test]
+fn a_produce_with_acks_all_is_answered_by_the_fetch_that_shows_that_the_follower_has_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (partition, _wishes) = led(&folder);
+    let mut wait = produce(&partition, Until::Committed);
+    partition.follower_fetched(3, NOW, fetched(0, 0));
+    assert!(wait.try_recv().is_err(), "it asks for the record");
+    partition.follower_fetched(2, NOW, fetched(1, 0));
+    assert!(wait.try_recv().is_err(), "that was in another leader epoch");
+    partition.follower_fetched(3, NOW, fetched(1, 0));
+    assert!(matches!(wait.try_recv(), Ok(Ok(()))));
+    assert_eq!(partition.high(), 1);
+}
+
+#[test]
+fn a_follower_that_falls_silent_is_proposed_out_once_and_the_watermark_waits_for_the_controller() {
+    let folder = tempfile::tempdir().unwrap();
+    let (partition, mut wishes) = led(&folder);
+    let mut wait = produce(&partition, Until::Committed);
+    let due = partition.tick(NOW).expect("a follower is watched");
+    assert_eq!(due, NOW + 5_000, "half of replica.lag.time.max.ms");
+    for now in [due, NOW + 10_001, NOW + 15_002] {
+        partition.tick(now);
+    }
+    let proposal = wishes.try_recv().expect("it is out of sync");
+    assert_eq!((proposal.leader_epoch, proposal.partition_epoch), (3, 7));
+    assert_eq!((proposal.before, proposal.isr), (vec![1, 2], vec![(1, -1)]));
+    assert!(wishes.try_recv().is_err(), "one proposal at a time");
+    assert!(wait.try_recv().is_err());
+    partition.isr_committed(NOW, 2, vec![1], 8);
+    assert!(wait.try_recv().is_err(), "that answers another leader epoch");
+    partition.isr_committed(NOW, 3, vec![1], 8);
+    assert!(matches!(wait.try_recv(), Ok(Ok(()))));
+}
+
+#[test]
+fn deleted_records_are_gone_once_every_replica_that_is_alive_has_dropped_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let (partition, _wishes) = led(&folder);
+    drop(produce(&partition, Until::Published));
+    partition.step(NOW, Input::Eligible([(1, 10), (2, 20)].into()));
+    assert_eq!(partition.low_watermark(), Some(-1), "broker 2 has not said");
+    partition.follower_fetched(3, NOW, fetched(1, 0));
+    partition.log.advance_start(1).unwrap();
+    assert_eq!(partition.low_watermark(), Some(0));
+    partition.follower_fetched(3, NOW, fetched(1, 1));
+    assert_eq!(partition.low_watermark(), Some(1));
 }

@@ -1,6 +1,6 @@
 //! Takes in what the metadata says: partitions are made, opened, led, resigned from and deleted.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -8,7 +8,7 @@ use ballast_core::image::{ConfigResource, Delta, Image, ResourceKind, Topic};
 use ballast_core::replica::{Input, LeaderConfig, LeaderState};
 use ballast_core::settings::TopicSettings;
 use ballast_log::dirs::{CheckpointKind, DirState, PartitionDir};
-use ballast_wire::{NO_LEADER, PartitionIndex, Uuid};
+use ballast_wire::{BrokerId, NO_LEADER, PartitionIndex, Uuid};
 
 use super::{Store, dir};
 use crate::drive::partition::{LeaderHint, Partition};
@@ -79,6 +79,8 @@ impl Store {
             if let Err(error) = partition.lead(self.config.me, leader_state, config, now) {
                 tracing::error!(topic = %topic.name, partition = index, %error, "cannot lead a partition");
             }
+            // A machine that is new knows nobody who could join.
+            partition.step(now, Input::Eligible(eligible(image)));
         } else {
             let leader = if registered { state.leader } else { NO_LEADER };
             partition.resign(LeaderHint { leader, leader_epoch: state.leader_epoch });
@@ -168,10 +170,10 @@ impl Store {
     }
 
     fn tell_eligible(&self, image: &Image) {
-        let eligible: std::collections::BTreeMap<_, _> =
-            image.brokers().filter(|broker| broker.is_active()).map(|broker| (broker.id, broker.epoch)).collect();
+        let eligible = eligible(image);
         for partition in self.hosted.all() {
             partition.step(self.config.ticks.now(), Input::Eligible(eligible.clone()));
+            partition.wake();
         }
     }
 
@@ -186,4 +188,9 @@ impl Store {
             self.dir_failed(dir, &error.to_string());
         }
     }
+}
+
+/// Who could join an ISR, with their broker epochs.
+fn eligible(image: &Image) -> BTreeMap<BrokerId, i64> {
+    image.brokers().filter(|broker| broker.is_active()).map(|broker| (broker.id, broker.epoch)).collect()
 }

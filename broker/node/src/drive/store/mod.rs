@@ -33,6 +33,7 @@ use tokio::sync::{oneshot, watch};
 pub(crate) use self::dir::Dir;
 pub(crate) use self::open::OpenError;
 use super::hosted::Hosted;
+use super::isr::Proposals;
 use super::settings::LiveSettings;
 use super::ticks::Ticks;
 use crate::config::log::log_config;
@@ -47,6 +48,8 @@ pub(crate) struct StoreConfig {
     pub(crate) entropy: Arc<dyn Entropy>,
     pub(crate) ticks: Ticks,
     pub(crate) settings: Arc<LiveSettings>,
+    /// Where leaders ask for another ISR.
+    pub(crate) proposals: Proposals,
 }
 
 /// The store.

@@ -254,7 +254,8 @@ impl Store {
 
     fn host(&self, dir: &Dir, topic: &Topic, index: PartitionIndex, log: Log, high: i64) {
         let place = Place { topic: Arc::clone(&topic.name), topic_id: topic.id, index, directory: dir.id };
-        self.hosted.insert(Arc::new(Partition::new(place, log, Arc::clone(&self.config.disk), high)));
+        let (disk, proposals) = (Arc::clone(&self.config.disk), self.config.proposals.clone());
+        self.hosted.insert(Arc::new(Partition::new(place, log, disk, high, proposals)));
         dir.partitions.fetch_add(1, Ordering::Relaxed);
     }
 
