@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What is counted, and where.
-const AREAS: [(&str, &str); 15] = [
+const AREAS: [(&str, &str); 16] = [
     ("bytes: frames, batches, compression", "client/wire"),
     ("transport, clock", "client/net"),
     ("the client", "client/src"),
@@ -19,6 +19,7 @@ const AREAS: [(&str, &str); 15] = [
     ("answers that Apache Kafka gives too", "tests/tests/traps tests/tests/admin tests/tests/groups"),
     ("answers beside Apache Kafka's, field by field (a test is a table)", "tests/tests/differential"),
     ("our group consumer, alone and beside librdkafka", "tests/tests/client_groups"),
+    ("a leader and its followers, step by step", "tests/tests/replication"),
     ("a broker inside a test", "tests/tests/embedding"),
     ("what users of such brokers reported", "tests/tests/field_reports tests/tests/scale"),
     ("hostile bytes", "tests/tests/hostile"),

@@ -15,7 +15,7 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, NoLabelSet}
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 
-use super::exporter;
+use super::{exporter, replication};
 use crate::api::TABLE;
 use crate::drive::partition::{Partition, Traffic};
 use crate::node::Node;
@@ -38,12 +38,12 @@ impl fmt::Debug for Scrape {
 }
 
 /// Of metrics that count the broker as a whole.
-const NO_LABELS: [(&str, &str); 0] = [];
+pub(super) const NO_LABELS: [(&str, &str); 0] = [];
 
 /// Labels and a value.
-type Rows<L> = Vec<(L, u64)>;
+pub(super) type Rows<L> = Vec<(L, u64)>;
 
-fn rows<L: EncodeLabelSet>(
+pub(super) fn rows<L: EncodeLabelSet>(
     encoder: &mut DescriptorEncoder<'_>,
     kind: MetricType,
     (name, help): (&str, &str),
@@ -83,6 +83,7 @@ impl Collector for Scrape {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let partitions = self.0.store.hosted.all();
         of_broker(&mut encoder, &self.0, &partitions)?;
+        replication::encode(&mut encoder, &self.0, &partitions)?;
         of_requests(&mut encoder, &self.0)?;
         of_topics(&mut encoder, &partitions)?;
         of_partitions(&mut encoder, &partitions)?;
@@ -99,12 +100,6 @@ fn of_broker(encoder: &mut DescriptorEncoder<'_>, node: &Node, partitions: &[Arc
     one(encoder, &name("partitioncount"), "Partitions on this broker", partitions.len() as u64)?;
     one(encoder, &name("leadercount"), "Partitions that this broker leads", count(Partition::is_leader))?;
     one(encoder, &name("offlinereplicacount"), "Replicas on failed log directories", count(Partition::is_offline))?;
-    one(
-        encoder,
-        &name("underminisrpartitioncount"),
-        "Led partitions below min ISR",
-        count(Partition::is_under_min_isr),
-    )?;
     one(
         encoder,
         "kafka_controller_kafkacontroller_activecontrollercount",
@@ -163,7 +158,7 @@ fn of_topics(encoder: &mut DescriptorEncoder<'_>, partitions: &[Arc<Partition>])
     Ok(())
 }
 
-fn labels(partition: &Partition) -> [(&'static str, String); 2] {
+pub(super) fn labels(partition: &Partition) -> [(&'static str, String); 2] {
     [("topic", partition.topic.to_string()), ("partition", partition.index.to_string())]
 }
 

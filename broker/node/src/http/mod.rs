@@ -9,6 +9,7 @@
 mod exporter;
 mod exposition;
 pub(crate) mod metrics;
+mod replication;
 
 use std::io;
 use std::sync::Arc;

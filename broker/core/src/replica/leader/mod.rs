@@ -172,6 +172,12 @@ impl Leader {
         self.state.isr.len() < self.effective_min_isr()
     }
 
+    /// Are there just as many in-sync replicas as needed?
+    #[must_use]
+    pub fn is_at_min_isr(&self) -> bool {
+        self.state.isr.len() == self.effective_min_isr()
+    }
+
     /// Has the watermark reached this leadership's first offset? Before that an end offset would be a guess (KIP-207).
     #[must_use]
     pub fn knows_the_end(&self) -> bool {
