@@ -14,8 +14,8 @@ use std::sync::{Arc, OnceLock};
 use ballast_wire::frame::{ApiKey, RequestHeader, Writer, encode_response_header};
 
 use super::{
-    Api, Requests, add_raft_voter, api, api_versions, broker_heartbeat, broker_registration, describe_quorum,
-    remove_raft_voter,
+    Api, Requests, add_raft_voter, api, api_versions, assign_replicas_to_dirs, broker_heartbeat, broker_registration,
+    describe_quorum, remove_raft_voter,
 };
 use crate::net::conn::{Answer, Service, Started};
 use crate::net::frame::Frame;
@@ -29,6 +29,7 @@ pub(crate) const TABLE: &[Api] = &[
     api(ApiKey::DESCRIBE_QUORUM, 0, 2, |call| call.typed(describe_quorum::handle)),
     api(ApiKey::BROKER_REGISTRATION, 2, 4, |call| call.typed(broker_registration::handle)),
     api(ApiKey::BROKER_HEARTBEAT, 0, 1, |call| call.typed(broker_heartbeat::handle)),
+    api(ApiKey::ASSIGN_REPLICAS_TO_DIRS, 0, 0, |call| call.typed(assign_replicas_to_dirs::handle)),
     api(ApiKey::ADD_RAFT_VOTER, 0, 0, |call| call.typed(add_raft_voter::handle)),
     api(ApiKey::REMOVE_RAFT_VOTER, 0, 0, |call| call.typed(remove_raft_voter::handle)),
 ];

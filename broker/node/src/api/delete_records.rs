@@ -79,7 +79,7 @@ async fn delete(ctx: &Ctx, topic: &str, index: PartitionIndex, offset: Offset) -
     }
     if partition.log.advance_start(target).map_err(|error| code::of_log(&error))? {
         partition.wake_fetches();
-        ctx.node.store.save_log_starts(partition.directory).await.map_err(|_| code::KAFKA_STORAGE_ERROR)?;
+        ctx.node.store.save_log_starts(partition.directory()).await.map_err(|_| code::KAFKA_STORAGE_ERROR)?;
     }
     Ok((partition, target))
 }

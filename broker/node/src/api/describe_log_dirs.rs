@@ -39,7 +39,7 @@ fn describe(ctx: &Ctx, dir: &Dir, request: &DescribeLogDirsRequest) -> DescribeL
     }
     let mut topics = BTreeMap::<Arc<str>, Vec<DescribeLogDirsPartition>>::new();
     for partition in ctx.node.store.hosted.all() {
-        if partition.directory == dir.id && is_wanted(request, &partition) {
+        if partition.directory() == dir.id && is_wanted(request, &partition) {
             let row = DescribeLogDirsPartition::default().with_partition_index(partition.index);
             let row = row.with_partition_size(i64::try_from(partition.log.size_bytes()).unwrap_or(i64::MAX));
             topics.entry(Arc::clone(&partition.topic)).or_default().push(row);

@@ -13,6 +13,7 @@ pub(crate) mod intercept;
 mod add_raft_voter;
 mod alter_configs;
 mod api_versions;
+mod assign_replicas_to_dirs;
 mod broker_heartbeat;
 mod broker_registration;
 mod config_changes;

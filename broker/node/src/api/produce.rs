@@ -186,7 +186,7 @@ fn append_one(
     if is_internal && &*ctx.session.client_id != ADMIN_CLIENT {
         return Err(Failure::plain(code::INVALID_TOPIC_EXCEPTION));
     }
-    let has_room = is_internal || ctx.node.store.dir(partition.directory).is_some_and(|dir| dir.has_room());
+    let has_room = is_internal || ctx.node.store.dir(partition.directory()).is_some_and(|dir| dir.has_room());
     if !has_room {
         let message = "The log directory has less room than ballast.disk.reserve.bytes.".to_owned();
         return Err(Failure { message: Some(message), ..Failure::plain(code::KAFKA_STORAGE_ERROR) });

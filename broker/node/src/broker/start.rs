@@ -25,6 +25,7 @@ use crate::api::intercept::{Intercept, Interceptor};
 use crate::api::{Requests, TABLE};
 use crate::drive::controller::{MetadataLog, controller};
 use crate::drive::coordinator::{Coordinators, Surroundings};
+use crate::drive::dirs::{self, Placements};
 use crate::drive::isr::{self, Proposals};
 use crate::drive::metadata::Metadata;
 use crate::drive::producer_ids::ProducerIds;
@@ -109,6 +110,8 @@ struct Base {
     entries: Entries,
     /// What leaders wish their ISRs to be.
     wishes: isr::Wishes,
+    /// What the store says of where replicas live.
+    placed: dirs::Placed,
     /// Broker epoch of the last clean stop, -1 if the last stop was none.
     previous_epoch: i64,
     interceptor: Option<Arc<dyn Intercept>>,
@@ -187,6 +190,7 @@ impl Base {
         let incarnation = ballast_net::random_uuid(&*world.entropy);
         let ticks = Ticks::new();
         let (proposals, wishes) = Proposals::channel();
+        let (placements, placed) = Placements::channel();
         let store_config = StoreConfig {
             me: id,
             incarnation,
@@ -196,6 +200,7 @@ impl Base {
             ticks,
             settings: Arc::clone(&settings),
             proposals,
+            placements,
         };
         let store = Arc::new(Store::new(store_config, &config.log_dirs)?);
         let started = controllers::start(world, id, &store.dirs[0], &settings).await?;
@@ -231,6 +236,7 @@ impl Base {
             metadata,
             entries,
             wishes,
+            placed,
             previous_epoch,
             interceptor,
         })
@@ -298,6 +304,7 @@ async fn run(
 
     background.push(tokio::spawn(Arc::clone(&node.store).keep_house()));
     background.push(tokio::spawn(isr::run(base.wishes, Arc::clone(&node))));
+    background.push(tokio::spawn(dirs::run(base.placed, Arc::clone(&node))));
     let connections = accept(&node, bound);
     if let Some(listener) = http {
         let serving = http::serve(listener, Arc::clone(&node), node.stopping.subscribe());

@@ -4,6 +4,7 @@
 
 pub(crate) mod controller;
 pub(crate) mod coordinator;
+pub(crate) mod dirs;
 pub(crate) mod elsewhere;
 pub(crate) mod hosted;
 pub(crate) mod isr;

@@ -2,6 +2,7 @@
 //!
 //! The controller of this process is asked first; when it does not lead, the node that does (`elsewhere`).
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -11,6 +12,7 @@ use ballast_core::image::Registration;
 use ballast_core::machine::Machine as _;
 use ballast_core::registration::{Effect, Input, Registration as Membership};
 use ballast_net::BoxFuture;
+use ballast_wire::Uuid;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
@@ -62,6 +64,7 @@ pub(crate) async fn run(
     let mut driver = Driver { machine, node, identity, asked: None, index: 0, ended: None };
     let mut applied = driver.node.metadata.watch();
     applied.mark_changed();
+    let mut failed = driver.node.store.failed_dirs();
     driver.step(Input::Start);
     let mut stopping = false;
     loop {
@@ -86,6 +89,10 @@ pub(crate) async fn run(
             (answered, index) = asked => { driver.asked = None; driver.index = index; answered }
             _ = stop.wait_for(|stop| *stop), if !stopping => { stopping = true; Input::Shutdown }
             Ok(()) = applied.changed() => Input::MetadataApplied { index: *applied.borrow_and_update() },
+            Ok(()) = failed.changed() => {
+                driver.dirs_failed(&failed.borrow_and_update().clone());
+                continue;
+            }
             () = timer => Input::Timer,
         };
         driver.step(input);
@@ -103,6 +110,12 @@ impl Driver {
         self.machine.step(self.node.ticks.now(), input, &mut effects);
         for effect in effects {
             self.carry_out(effect);
+        }
+    }
+
+    fn dirs_failed(&mut self, failed: &BTreeSet<Uuid>) {
+        for dir in failed {
+            self.step(Input::DirFailed { dir: *dir });
         }
     }
 
@@ -138,12 +151,11 @@ impl Driver {
     }
 
     fn register(&mut self, previous_epoch: i64) {
-        let asked = RegisterBroker {
-            cluster_id: self.identity.cluster_id.clone(),
-            broker: self.identity.registration.clone(),
-            previous_epoch,
-            in_process: true,
-        };
+        let mut broker = self.identity.registration.clone();
+        let failed = self.node.store.failed_dirs();
+        broker.log_dirs.retain(|dir| !failed.borrow().contains(dir));
+        let asked =
+            RegisterBroker { cluster_id: self.identity.cluster_id.clone(), broker, previous_epoch, in_process: true };
         let node = Arc::clone(&self.node);
         self.asked = Some(Box::pin(async move {
             let request = Request::RegisterBroker(asked.clone());

@@ -68,8 +68,7 @@ pub(crate) struct Partition {
     pub(crate) topic: Arc<str>,
     pub(crate) topic_id: Uuid,
     pub(crate) index: PartitionIndex,
-    /// Id of the log directory that it lives in.
-    pub(crate) directory: Uuid,
+    directory: Mutex<Uuid>,
     pub(crate) log: Log,
     pub(crate) traffic: Traffic,
     disk: Arc<dyn Disk>,
@@ -98,7 +97,7 @@ impl Partition {
             topic: place.topic,
             topic_id: place.topic_id,
             index: place.index,
-            directory: place.directory,
+            directory: Mutex::new(place.directory),
             traffic: Traffic::default(),
             disk,
             role: Mutex::new(Role { hint: LeaderHint { leader: NO_LEADER, leader_epoch: -1 }, leader: None }),
@@ -109,6 +108,11 @@ impl Partition {
             syncing: AtomicBool::new(false),
             log,
         }
+    }
+
+    /// Id of the log directory that it lives in.
+    pub(crate) fn directory(&self) -> Uuid {
+        *self.directory.lock()
     }
 
     /// The high watermark.

@@ -122,7 +122,7 @@ impl Store {
             self.delete_partition(partition, delay_ms);
         }
         // A topic made again under the name must not find the offsets of this one.
-        let dirs: BTreeSet<Uuid> = partitions.iter().map(|partition| partition.directory).collect();
+        let dirs: BTreeSet<Uuid> = partitions.iter().map(|partition| partition.directory()).collect();
         for dir in dirs {
             self.save_recovery(dir);
         }
@@ -131,7 +131,7 @@ impl Store {
     /// Takes a partition out of service; its folder is renamed now and unlinked later.
     fn delete_partition(&self, partition: &Arc<Partition>, delay_ms: i64) {
         self.hosted.remove(partition.topic_id, partition.index);
-        if let Some(dir) = self.dir(partition.directory) {
+        if let Some(dir) = self.dir(partition.directory()) {
             dir.partitions.fetch_sub(1, Ordering::Relaxed);
         }
         partition.take_offline();

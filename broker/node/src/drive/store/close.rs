@@ -76,7 +76,7 @@ impl Store {
     }
 
     fn close_failed(&self, partition: &Partition, error: &LogError) {
-        if let Some(dir) = self.dir(partition.directory) {
+        if let Some(dir) = self.dir(partition.directory()) {
             self.dir_failed(dir, &error.to_string());
         }
     }

@@ -79,7 +79,7 @@ impl Dir {
         partitions: &[Arc<Partition>],
         offset: impl Fn(&Partition) -> Option<Offset>,
     ) -> Result<(), DirError> {
-        let entries = partitions.iter().filter(|partition| partition.directory == self.id);
+        let entries = partitions.iter().filter(|partition| partition.directory() == self.id);
         let entries = entries.filter_map(|p| Some((&*p.topic, p.index, offset(p)?)));
         self.with(|dir| dir.write_checkpoint(kind, entries)).map(|_| ())
     }

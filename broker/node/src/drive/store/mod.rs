@@ -17,7 +17,7 @@ mod open;
 mod together;
 mod upkeep;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -32,6 +32,7 @@ use tokio::sync::{oneshot, watch};
 
 pub(crate) use self::dir::Dir;
 pub(crate) use self::open::OpenError;
+use super::dirs::Placements;
 use super::hosted::Hosted;
 use super::isr::Proposals;
 use super::settings::LiveSettings;
@@ -50,6 +51,8 @@ pub(crate) struct StoreConfig {
     pub(crate) settings: Arc<LiveSettings>,
     /// Where leaders ask for another ISR.
     pub(crate) proposals: Proposals,
+    /// Where it is said that a replica has a place.
+    pub(crate) placements: Placements,
 }
 
 /// The store.
@@ -64,6 +67,8 @@ pub(crate) struct Store {
     /// The image that `broken` partitions are tried with.
     image: Mutex<Arc<Image>>,
     closed: AtomicBool,
+    /// Directories that have failed.
+    failed: watch::Sender<BTreeSet<Uuid>>,
     /// The cause, once the broker can store nothing any more.
     fatal: watch::Sender<Option<String>>,
 }
@@ -82,6 +87,16 @@ impl Store {
     /// The log directory with this id.
     pub(crate) fn dir(&self, id: Uuid) -> Option<&Arc<Dir>> {
         self.dirs.iter().find(|dir| dir.id == id)
+    }
+
+    /// The image that the store has taken in.
+    pub(crate) fn image(&self) -> Arc<Image> {
+        Arc::clone(&self.image.lock())
+    }
+
+    /// Directories that have failed. Tells of changes.
+    pub(crate) fn failed_dirs(&self) -> watch::Receiver<BTreeSet<Uuid>> {
+        self.failed.subscribe()
     }
 
     /// Becomes the cause once the last log directory has failed.

@@ -78,6 +78,7 @@ impl Store {
             doomed: Mutex::default(),
             image: Mutex::default(),
             closed: AtomicBool::new(false),
+            failed: watch::Sender::default(),
             fatal: watch::Sender::new(None),
         })
     }
@@ -257,6 +258,7 @@ impl Store {
         let (disk, proposals) = (Arc::clone(&self.config.disk), self.config.proposals.clone());
         self.hosted.insert(Arc::new(Partition::new(place, log, disk, high, proposals)));
         dir.partitions.fetch_add(1, Ordering::Relaxed);
+        self.config.placements.tell(topic.id, index);
     }
 
     /// The directory for a new partition: the one with the fewest, as Apache Kafka chooses.

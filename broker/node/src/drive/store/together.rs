@@ -30,7 +30,7 @@ impl Store {
     ) {
         let mut rest = unsynced;
         for dir in &self.dirs {
-            let (here, elsewhere) = rest.into_iter().partition(|(partition, _)| partition.directory == dir.id);
+            let (here, elsewhere) = rest.into_iter().partition(|(partition, _)| partition.directory() == dir.id);
             rest = elsewhere;
             for ((partition, point), result) in self.run_in(dir, here) {
                 done(&partition, point, result);

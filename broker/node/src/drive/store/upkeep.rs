@@ -102,9 +102,12 @@ impl Store {
             return;
         }
         tracing::error!(log_dir = %dir.path.display(), cause, "a log directory has failed and goes offline");
-        for partition in self.hosted.all().iter().filter(|partition| partition.directory == dir.id) {
+        for partition in self.hosted.all().iter().filter(|partition| partition.directory() == dir.id) {
             partition.take_offline();
         }
+        self.failed.send_modify(|failed| {
+            failed.insert(dir.id);
+        });
         if self.dirs.iter().all(|dir| dir.is_offline()) {
             let cause = format!("every log directory has failed, the last one {}: {cause}", dir.path.display());
             self.fatal.send_replace(Some(cause));
@@ -166,7 +169,7 @@ impl Store {
 
     /// A failed sync may have lost data: the whole directory is given up.
     fn log_failed(&self, partition: &Partition, error: &LogError) {
-        match (error, self.dir(partition.directory)) {
+        match (error, self.dir(partition.directory())) {
             (LogError::SyncFailed(_), Some(dir)) => self.dir_failed(dir, &error.to_string()),
             (LogError::Closed, _) => {}
             _ => {

@@ -1,0 +1,107 @@
+//! Where this broker's replicas live, told to the controller (KIP-858).
+//!
+//! ```text
+//! store (made, opened, moved a replica) ─► Placements ─► open ─► AssignReplicasToDirs ─► controller
+//!                                                         ▲                                 │
+//!                                                         └──── not decided, refused ◄──────┘
+//! ```
+//! Holds: a replica stays open until the metadata says where it is, or the controller has taken the answer; at most one request
+//! is on its way. A replica that is where the metadata says is never asked about: with one log directory the controller
+//! knows from the start.
+//!
+//! Read next: `ask` (the request), `ballast_core::controller` (what the controller does with it).
+
+mod ask;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ballast_core::controller::DirAssignment;
+use ballast_core::image::Image;
+use ballast_wire::{BrokerId, PartitionIndex, Uuid};
+use tokio::sync::mpsc;
+
+use super::hosted::Hosted;
+use crate::node::Node;
+
+/// Replicas in one request, as many as Kafka's brokers send.
+const ASSIGNMENTS_MAX: usize = 2_250;
+/// After a request that was not decided in full the next one waits, twice as long each time.
+const BACKOFF_MS_MIN: u64 = 50;
+const BACKOFF_MS_MAX: u64 = 5_000;
+
+/// A replica of this broker.
+type Replica = (Uuid, PartitionIndex);
+
+/// Where the store says that a replica has a place.
+#[derive(Debug, Clone)]
+pub(crate) struct Placements(mpsc::UnboundedSender<Replica>);
+
+/// What it has said.
+pub(crate) type Placed = mpsc::UnboundedReceiver<Replica>;
+
+impl Placements {
+    /// Both ends.
+    pub(crate) fn channel() -> (Placements, Placed) {
+        let (sender, placed) = mpsc::unbounded_channel();
+        (Placements(sender), placed)
+    }
+
+    /// Never waits. Once the broker stops nobody listens any more.
+    pub(crate) fn tell(&self, topic: Uuid, index: PartitionIndex) {
+        let _ = self.0.send((topic, index));
+    }
+}
+
+/// Runs as long as the broker.
+pub(crate) async fn run(mut placed: Placed, node: Arc<Node>) {
+    let mut open = BTreeSet::new();
+    let mut backoff_ms = 0;
+    loop {
+        if open.is_empty() {
+            backoff_ms = 0;
+            match placed.recv().await {
+                Some(replica) => open.insert(replica),
+                None => return,
+            };
+        }
+        tokio::time::sleep(Duration::from_millis(backoff_ms)).await;
+        while let Ok(replica) = placed.try_recv() {
+            open.insert(replica);
+        }
+        let due = due(&mut open, node.id, &node.store.image(), &node.store.hosted);
+        if due.is_empty() {
+            continue;
+        }
+        let asked = due.len();
+        let taken = ask::assign(&node, due).await;
+        backoff_ms = if taken.len() == asked { 0 } else { (backoff_ms * 2).clamp(BACKOFF_MS_MIN, BACKOFF_MS_MAX) };
+        for DirAssignment { dir, topic, index } in taken {
+            if node.store.hosted.by_id(topic, index).is_none_or(|partition| partition.directory() == dir) {
+                open.remove(&(topic, index));
+            }
+        }
+    }
+}
+
+/// What the controller has to be told, of the replicas that are `open`. Those that are where the image says, and those that
+/// are gone, are open no longer.
+fn due(open: &mut BTreeSet<Replica>, me: BrokerId, image: &Image, hosted: &Hosted) -> Vec<DirAssignment> {
+    let mut due = Vec::new();
+    open.retain(|(topic, index)| {
+        let Some(partition) = hosted.by_id(*topic, *index) else { return false };
+        let told = image.topic_by_id(*topic).and_then(|topic| topic.partition(*index)?.directory(me));
+        let dir = partition.directory();
+        if told.is_none_or(|told| told == dir) {
+            return false;
+        }
+        due.push(DirAssignment { dir, topic: *topic, index: *index });
+        true
+    });
+    due.truncate(ASSIGNMENTS_MAX);
+    due
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,57 @@
+//! Which replicas the controller is told about.
+
+use ballast_core::image::{Directories, Partition as State, Record, Recovery};
+use ballast_log::disk::{Disk, RealDisk};
+use ballast_log::{Log, LogConfig};
+
+use super::*;
+use crate::drive::isr::Proposals;
+use crate::drive::partition::{Partition, Place};
+
+const ME: BrokerId = 1;
+const TOPIC: Uuid = Uuid([1; 16]);
+const HERE: Uuid = Uuid([2; 16]);
+
+/// The metadata of one partition whose replica on this broker is in `directory`.
+fn image(directory: Uuid) -> Image {
+    let state = State {
+        replicas: vec![9, ME],
+        directories: vec![Uuid([5; 16]), directory],
+        isr: vec![9],
+        elr: vec![],
+        last_known_elr: vec![],
+        adding: vec![],
+        removing: vec![],
+        leader: 9,
+        leader_epoch: 0,
+        partition_epoch: 0,
+        recovery: Recovery::Recovered,
+    };
+    let mut image = Image::default();
+    let topic = Record::Topic { name: "t".into(), id: TOPIC };
+    image.apply(1, &[topic, Record::Partition { topic: TOPIC, index: 0, state: Box::new(state) }]);
+    image
+}
+
+#[test]
+fn a_replica_is_told_about_until_the_metadata_says_where_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk: Arc<dyn Disk> = RealDisk::ephemeral();
+    let log = Log::create(Arc::clone(&disk), folder.path().join("t-0"), Arc::new(LogConfig::default()), 0, 0).unwrap();
+    let place = Place { topic: "t".into(), topic_id: TOPIC, index: 0, directory: HERE };
+    let (proposals, _wishes) = Proposals::channel();
+    let hosted = Hosted::default();
+    hosted.insert(Arc::new(Partition::new(place, log, disk, 0, proposals)));
+
+    let mut open = BTreeSet::from([(TOPIC, 0)]);
+    let row = DirAssignment { dir: HERE, topic: TOPIC, index: 0 };
+    for elsewhere in [Directories::UNASSIGNED, Uuid([3; 16])] {
+        assert_eq!(due(&mut open, ME, &image(elsewhere), &hosted), [row], "{elsewhere}");
+        assert_eq!(open, [(TOPIC, 0)].into(), "asking is not being answered");
+    }
+    assert_eq!(due(&mut open, ME, &image(HERE), &hosted), []);
+    assert_eq!(open, [].into());
+    open.insert((TOPIC, 1));
+    assert_eq!(due(&mut open, ME, &image(HERE), &hosted), [], "it is gone");
+    assert_eq!(open, [].into());
+}
