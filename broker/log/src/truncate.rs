@@ -28,7 +28,8 @@ const COPY_BYTES: usize = 1 << 20;
 impl Log {
     /// Cuts the log so that it ends at `offset`, or at the beginning of the batch that holds it, and drops what is queued
     /// (whoever waits for that was told [`AppendError::Dropped`](crate::AppendError::Dropped) when the leader resigned).
-    /// Returns the end. Readers keep what they hold. If it went below the recovery point, the caller writes the recovery
+    /// Epochs that begin at the end or above it are forgotten, even where no record goes: one may have begun there and
+    /// written nothing. Returns the end. Readers keep what they hold. If it went below the recovery point, the caller writes the recovery
     /// point checkpoint before it appends again.
     ///
     /// # Errors
@@ -39,6 +40,7 @@ impl Log {
         self.drop_queued(Vec::new());
         let published = self.published();
         if offset >= published.end {
+            self.cut_epochs(&mut writer, published.end)?;
             return Ok(published.end);
         }
         if offset < published.segments[0].base {
@@ -95,6 +97,20 @@ impl Log {
         self.epochs.write().truncate_to(end);
         self.save_fewer_epochs(writer)?;
         self.reload_producers(end)
+    }
+
+    /// Forgets the epochs from `end` on, if there are any.
+    fn cut_epochs(&self, writer: &mut Writer, end: Offset) -> Result<(), DiskError> {
+        let before = self.latest_epoch();
+        self.epochs.write().truncate_to(end);
+        if self.latest_epoch() == before { Ok(()) } else { self.save_fewer_epochs(writer) }
+    }
+
+    /// Drops what is queued and waits for whoever writes: after that the end moves only by what the caller does. Whoever
+    /// waits for an append must have been told.
+    pub fn drop_unwritten(&self) {
+        let _writer = self.writer.lock();
+        self.drop_queued(Vec::new());
     }
 
     /// Makes a segment the one that is appended to.

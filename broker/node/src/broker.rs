@@ -3,7 +3,7 @@
 //! ```text
 //! start: bind listeners -> lock log directories -> metadata quorum -> open logs -> controller, publisher
 //!        -> register, be unfenced -> accept connections
-//! stop:  leave in order (controlled shutdown) -> end connections -> close logs -> quorum -> mark clean
+//! stop:  leave in order (controlled shutdown) -> end fetchers -> end connections -> close logs -> quorum -> mark clean
 //! ```
 //! A broker is a set of tasks on the runtime that starts it; the world comes in through [`World`].
 //!

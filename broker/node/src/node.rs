@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use crate::api::intercept::Intercept;
 use crate::drive::controller::ControllerHandle;
 use crate::drive::coordinator::Coordinators;
+use crate::drive::fetcher::Fetchers;
 use crate::drive::metadata::Metadata;
 use crate::drive::partition::{LeaderHint, Partition};
 use crate::drive::producer_ids::ProducerIds;
@@ -36,6 +37,7 @@ pub(crate) struct Node {
     pub(crate) metadata: Arc<Metadata>,
     pub(crate) store: Arc<Store>,
     pub(crate) controller: ControllerHandle,
+    pub(crate) fetchers: Arc<Fetchers>,
     pub(crate) coordinators: Arc<Coordinators>,
     pub(crate) producer_ids: ProducerIds,
     pub(crate) fetch_sessions: Mutex<FetchSessions>,

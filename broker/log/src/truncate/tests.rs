@@ -160,3 +160,14 @@ fn readers_see_whole_batches_while_the_log_is_cut_and_written_over() {
     let (log, report) = rig.open_dirty();
     assert_eq!((report.cut, spans(&log, 0, log.end())), (None, before));
 }
+
+#[test]
+fn an_epoch_that_wrote_nothing_is_forgotten_when_the_log_is_cut_at_its_end() {
+    let rig = small_segments();
+    let log = log_of(&rig, 3);
+    log.assign_epoch(7, log.end()).unwrap();
+    assert_eq!(log.truncate_to(log.end()).unwrap(), 6);
+    assert_eq!(log.epoch_starts(), [(0, 0)]);
+    drop(log);
+    assert_eq!(rig.open_dirty().0.epoch_starts(), [(0, 0)], "and does not come back");
+}

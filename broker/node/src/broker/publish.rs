@@ -1,5 +1,5 @@
-//! Takes in metadata entries one after another: first settings, store and coordinators do what they say, then the handlers see
-//! them.
+//! Takes in metadata entries one after another: first settings, store, fetchers and coordinators do what they say, then the
+//! handlers see them.
 
 use std::sync::Arc;
 
@@ -7,6 +7,7 @@ use ballast_core::image::{Delta, Image, ResourceKind};
 use tokio::sync::mpsc;
 
 use crate::drive::coordinator::Coordinators;
+use crate::drive::fetcher::Fetchers;
 use crate::drive::metadata::Metadata;
 use crate::drive::settings::LiveSettings;
 use crate::drive::store::{Store, on_disk};
@@ -19,6 +20,7 @@ pub(super) async fn publish(
     mut entries: Entries,
     settings: Arc<LiveSettings>,
     store: Arc<Store>,
+    fetchers: Arc<Fetchers>,
     coordinators: Arc<Coordinators>,
     metadata: Arc<Metadata>,
 ) {
@@ -37,6 +39,7 @@ pub(super) async fn publish(
             delta
         })
         .await;
+        fetchers.apply(&image, &delta);
         coordinators.apply(&image, &delta);
         metadata.publish(image);
     }

@@ -26,6 +26,7 @@ use crate::api::{Requests, TABLE};
 use crate::drive::controller::{MetadataLog, controller};
 use crate::drive::coordinator::{Coordinators, Surroundings};
 use crate::drive::dirs::{self, Placements};
+use crate::drive::fetcher::{self, Fetchers};
 use crate::drive::isr::{self, Proposals};
 use crate::drive::metadata::Metadata;
 use crate::drive::producer_ids::ProducerIds;
@@ -255,10 +256,12 @@ async fn run(
     let machine = new_controller(&base, world)?;
     let (handle, controlling) = controller(machine, Arc::clone(&log), base.ticks);
     let coordinators = coordinators(&base, world);
+    let fetchers = fetchers(&base, world);
     let publishing = publish(
         base.entries,
         Arc::clone(&base.settings),
         Arc::clone(&base.store),
+        Arc::clone(&fetchers),
         Arc::clone(&coordinators),
         Arc::clone(&base.metadata),
     );
@@ -277,6 +280,7 @@ async fn run(
         metadata: Arc::clone(&base.metadata),
         store: Arc::clone(&base.store),
         controller: handle,
+        fetchers,
         coordinators,
         producer_ids: ProducerIds::default(),
         fetch_sessions: Mutex::new(FetchSessions::new(settings.replication.fetch_session_slots)),
@@ -305,6 +309,7 @@ async fn run(
     background.push(tokio::spawn(Arc::clone(&node.store).keep_house()));
     background.push(tokio::spawn(isr::run(base.wishes, Arc::clone(&node))));
     background.push(tokio::spawn(dirs::run(base.placed, Arc::clone(&node))));
+    background.push(tokio::spawn(Arc::clone(&node.fetchers).follow_late()));
     let connections = accept(&node, bound);
     if let Some(listener) = http {
         let serving = http::serve(listener, Arc::clone(&node), node.stopping.subscribe());
@@ -323,6 +328,19 @@ fn coordinators(base: &Base, world: &World) -> Arc<Coordinators> {
     Arc::new(Coordinators::new(Surroundings {
         store: Arc::clone(&base.store),
         settings: Arc::clone(&base.settings),
+        clock: Arc::clone(&world.clock),
+        ticks: base.ticks,
+    }))
+}
+
+/// Followers fetch from the first entry on that registers this life of the broker.
+fn fetchers(base: &Base, world: &World) -> Arc<Fetchers> {
+    Arc::new(Fetchers::new(fetcher::Surroundings {
+        me: base.id,
+        incarnation: base.incarnation,
+        store: Arc::clone(&base.store),
+        settings: Arc::clone(&base.settings),
+        transport: Arc::clone(&world.transport),
         clock: Arc::clone(&world.clock),
         ticks: base.ticks,
     }))

@@ -27,6 +27,7 @@ impl Broker {
                 -1
             }
         };
+        node.fetchers.close().await;
         tasks.close.send_replace(true);
         // Joins that wait for other members would keep their connections.
         node.coordinators.close();
@@ -49,6 +50,7 @@ impl Broker {
     /// Ends at once, as a crash would: nothing is flushed, nothing is marked.
     pub fn kill(self) {
         let tasks = self.tasks;
+        self.node.fetchers.abort();
         self.node.coordinators.close();
         tasks.membership.abort();
         tasks.connections.iter().chain(&tasks.background).for_each(tokio::task::JoinHandle::abort);

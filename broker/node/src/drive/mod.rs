@@ -1,11 +1,13 @@
 //! Drivers: they feed the machines of `ballast-core`, carry out what they ask for, and hold what they decide about.
 //!
-//! Read next: `partition` (one partition's log and its leader), `waiters` (who waits for a partition).
+//! Read next: `partition` (one partition's log, led or following), `fetcher` (where followers get records),
+//! `waiters` (who waits for a partition).
 
 pub(crate) mod controller;
 pub(crate) mod coordinator;
 pub(crate) mod dirs;
 pub(crate) mod elsewhere;
+pub(crate) mod fetcher;
 pub(crate) mod hosted;
 pub(crate) mod isr;
 pub(crate) mod metadata;

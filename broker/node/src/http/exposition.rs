@@ -15,7 +15,7 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, NoLabelSet}
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 
-use super::{exporter, replication};
+use super::{exporter, fetchers, replication};
 use crate::api::TABLE;
 use crate::drive::partition::{Partition, Traffic};
 use crate::node::Node;
@@ -87,6 +87,7 @@ impl Collector for Scrape {
         of_requests(&mut encoder, &self.0)?;
         of_topics(&mut encoder, &partitions)?;
         of_partitions(&mut encoder, &partitions)?;
+        fetchers::encode(&mut encoder, &self.0, &partitions)?;
         exporter::encode(&mut encoder, &self.0)
     }
 }

@@ -8,6 +8,7 @@
 
 mod exporter;
 mod exposition;
+mod fetchers;
 pub(crate) mod metrics;
 mod replication;
 

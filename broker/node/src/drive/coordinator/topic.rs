@@ -107,7 +107,7 @@ pub(crate) fn partition_of(group: &str, count: usize) -> PartitionIndex {
 }
 
 /// Java's `String.hashCode`: over UTF-16 units.
-fn java_hash(text: &str) -> i32 {
+pub(crate) fn java_hash(text: &str) -> i32 {
     text.encode_utf16().fold(0i32, |hash, unit| hash.wrapping_mul(31).wrapping_add(i32::from(unit)))
 }
 

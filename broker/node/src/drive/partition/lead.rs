@@ -14,7 +14,7 @@ use ballast_log::disk::Disk;
 use ballast_log::{AppendError, Appended, Budget, Drained, LogError, ValidBatch};
 use ballast_wire::{BrokerId, Offset};
 
-use super::{LeaderHint, Partition, Refused};
+use super::{LeaderHint, Part, Partition, Refused};
 use crate::drive::waiters::{ProduceWait, Until};
 
 /// Rounds that a task drains before it lets others run.
@@ -44,10 +44,11 @@ impl Partition {
         config: LeaderConfig,
         now: Tick,
     ) -> Result<(), LogError> {
+        let _changing = self.changing.lock();
         let mut role = self.role.lock();
         let mut effects = Vec::new();
-        match &mut role.leader {
-            Some(leader) if leader.leader_epoch() == state.leader_epoch => {
+        match &mut role.part {
+            Part::Leader(leader) if leader.leader_epoch() == state.leader_epoch => {
                 let LeaderState { replicas, isr, partition_epoch, .. } = state;
                 leader.step(now, Input::Reassigned { replicas, isr, partition_epoch }, &mut effects);
                 leader.step(now, Input::Configured(config), &mut effects);
@@ -59,10 +60,10 @@ impl Partition {
                 let mut leader = Leader::new(me, state, config, end, self.high(), now);
                 leader.step(now, Input::Appended { end }, &mut effects);
                 leader.step(now, Input::Synced { end: self.log.recovery_point() }, &mut effects);
-                role.leader = Some(Box::new(leader));
+                role.part = Part::Leader(Box::new(leader));
             }
         }
-        if let Some(leader) = &role.leader {
+        if let Some(leader) = role.leader() {
             self.carry_out(leader, effects);
         }
         drop(role);
@@ -70,20 +71,9 @@ impl Partition {
         Ok(())
     }
 
-    /// Stops leading; `hint` says who does. Produces that wait are sent there: nobody here will commit them, and what is
-    /// not written yet may be dropped.
-    pub(crate) fn resign(&self, hint: LeaderHint) {
-        let mut role = self.role.lock();
-        role.hint = hint;
-        role.leader = None;
-        self.waiters.fail_produces(0, &AppendError::Dropped);
-        drop(role);
-        self.waiters.wake_fetches();
-    }
-
     /// Has the watermark passed the start of this leadership? Before that, offsets near the end are a guess (KIP-207).
     pub(crate) fn knows_the_end(&self) -> bool {
-        self.role.lock().leader.as_ref().is_some_and(|leader| leader.knows_the_end())
+        self.role.lock().leader().is_some_and(Leader::knows_the_end)
     }
 
     /// Appends a batch and writes it, unless somebody else is writing and will do so. The wait ends as `until` says.
@@ -110,7 +100,7 @@ impl Partition {
         if self.is_offline() {
             return Err(Refused::Offline.into());
         }
-        let Some(leader) = &role.leader else { return Err(Refused::NotLeader(role.hint).into()) };
+        let Some(leader) = role.leader() else { return Err(Refused::NotLeader(role.hint).into()) };
         if until == Until::Committed && leader.is_under_min_isr() {
             return Err(Refused::NotEnoughReplicas.into());
         }
@@ -134,7 +124,7 @@ impl Partition {
     /// Were there still enough in-sync replicas when the batch was committed? If not the client is told so (20), although
     /// the batch is in the log.
     pub(crate) fn is_under_min_isr(&self) -> bool {
-        self.role.lock().leader.as_ref().is_some_and(|leader| leader.is_under_min_isr())
+        self.role.lock().leader().is_some_and(Leader::is_under_min_isr)
     }
 
     fn drain(self: &Arc<Self>, budget: Budget, now_ms: i64, now: Tick) {

@@ -1,14 +1,19 @@
-//! One partition on this broker: its log, the machine that leads it, and who waits for it.
+//! One partition on this broker: its log, the machine that leads it or follows its leader, and who waits for it.
 //!
+//! ```text
+//!            lead                    follow
+//!  leading <------- idle, following -------> following         resign: idle
+//! ```//!
 //! ```text
 //! produce: role lock { leader? } -> waiters lock { log.append } -> log.drain (no lock) -> role lock { step } -> wake
 //! fetch:   high (atomic), log.read (no lock)
 //! ```
 //! Holds: `high` never lies above the log's published end, and is written under the role lock only. Effects run after the
-//! lock. Locks are taken in the order role, waiters, log; never the other way round.
+//! lock. Locks are taken in the order changing, role, waiters, log; never the other way round.
 //!
-//! Read next: `lead` (the leader's half), `replicas` (its machine and the other replicas).
+//! Read next: `lead` (the leader's half), `replicas` (its machine and the other replicas), `follow` (the follower's half).
 
+mod follow;
 mod lead;
 mod replicas;
 
@@ -16,12 +21,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 use ballast_core::replica::Leader;
-use ballast_log::Log;
 use ballast_log::disk::Disk;
+use ballast_log::{AppendError, Log};
 use ballast_wire::{BrokerId, LeaderEpoch, NO_LEADER, Offset, PartitionIndex, Uuid};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
+use self::follow::Following;
+pub(crate) use self::follow::{Change, Fetched, Next};
 pub(crate) use self::lead::{ProduceError, Produced};
 pub(crate) use self::replicas::FollowerFetch;
 use super::isr::Proposals;
@@ -59,9 +66,39 @@ pub(crate) struct Traffic {
     pub(crate) fetch_requests: AtomicU64,
 }
 
+/// What this broker is to the partition.
 struct Role {
     hint: LeaderHint,
-    leader: Option<Box<Leader>>,
+    part: Part,
+}
+
+enum Part {
+    Idle,
+    Leader(Box<Leader>),
+    Follower(Box<Following>),
+}
+
+impl Role {
+    fn leader(&self) -> Option<&Leader> {
+        match &self.part {
+            Part::Leader(leader) => Some(leader),
+            Part::Idle | Part::Follower(_) => None,
+        }
+    }
+
+    fn leader_mut(&mut self) -> Option<&mut Leader> {
+        match &mut self.part {
+            Part::Leader(leader) => Some(leader),
+            Part::Idle | Part::Follower(_) => None,
+        }
+    }
+
+    fn following(&mut self) -> Option<&mut Following> {
+        match &mut self.part {
+            Part::Follower(following) => Some(following),
+            Part::Idle | Part::Leader(_) => None,
+        }
+    }
 }
 
 pub(crate) struct Partition {
@@ -72,8 +109,14 @@ pub(crate) struct Partition {
     pub(crate) log: Log,
     pub(crate) traffic: Traffic,
     disk: Arc<dyn Disk>,
+    /// Held while the log is changed for a follower, and while the role changes: neither sees the other half done.
+    changing: Mutex<()>,
     role: Mutex<Role>,
     high: AtomicI64,
+    /// Records that the leader has committed and this follower lacks, as of its last answer.
+    lag: AtomicI64,
+    /// The recovery point fell, and the checkpoint does not say so yet.
+    owes_checkpoint: AtomicBool,
     waiters: Waiters,
     proposals: Proposals,
     offline: AtomicBool,
@@ -100,8 +143,11 @@ impl Partition {
             directory: Mutex::new(place.directory),
             traffic: Traffic::default(),
             disk,
-            role: Mutex::new(Role { hint: LeaderHint { leader: NO_LEADER, leader_epoch: -1 }, leader: None }),
+            changing: Mutex::new(()),
+            role: Mutex::new(Role { hint: LeaderHint { leader: NO_LEADER, leader_epoch: -1 }, part: Part::Idle }),
             high: AtomicI64::new(high),
+            lag: AtomicI64::new(0),
+            owes_checkpoint: AtomicBool::new(false),
             waiters: Waiters::default(),
             proposals,
             offline: AtomicBool::new(false),
@@ -130,7 +176,7 @@ impl Partition {
     }
 
     pub(crate) fn is_leader(&self) -> bool {
-        self.role.lock().leader.is_some()
+        self.role.lock().leader().is_some()
     }
 
     /// Is its log directory gone? Then it serves nothing more.
@@ -142,6 +188,26 @@ impl Partition {
     pub(crate) fn take_offline(&self) {
         self.offline.store(true, Ordering::Release);
         self.waiters.wake_fetches();
+    }
+
+    /// Neither leads nor follows any more; `hint` says who leads. Blocks while the log is being changed for a follower.
+    pub(crate) fn resign(&self, hint: LeaderHint) {
+        let _changing = self.changing.lock();
+        let mut role = self.role.lock();
+        role.hint = hint;
+        self.leave(&mut role);
+        drop(role);
+        self.waiters.wake_fetches();
+    }
+
+    /// Lays down the role. Produces that wait are sent to the next leader: nobody here will commit them, and what is not
+    /// written yet is dropped.
+    fn leave(&self, role: &mut Role) {
+        if let Part::Leader(_) = std::mem::replace(&mut role.part, Part::Idle) {
+            self.waiters.fail_produces(0, &AppendError::Dropped);
+            self.log.drop_unwritten();
+        }
+        self.lag.store(0, Ordering::Relaxed);
     }
 
     /// Does it lead here, in the epoch that a request names? -1 and below name none (KIP-320).
@@ -173,7 +239,7 @@ impl Partition {
             return Err(Refused::UnknownEpoch { asked, ours });
         }
         // Before the metadata has come there is nothing here to go by.
-        if role.leader.is_none() && (must_lead || ours < 0) {
+        if role.leader().is_none() && (must_lead || ours < 0) {
             return Err(Refused::NotLeader(role.hint));
         }
         Ok(role.hint)

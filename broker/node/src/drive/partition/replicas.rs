@@ -37,7 +37,7 @@ impl Partition {
     /// Feeds the leader's machine if it leads in `epoch` (in any, for `None`). Did the watermark move?
     fn step_in(&self, epoch: Option<LeaderEpoch>, now: Tick, input: Input) -> bool {
         let mut role = self.role.lock();
-        let Some(leader) = &mut role.leader else { return false };
+        let Some(leader) = role.leader_mut() else { return false };
         if epoch.is_some_and(|epoch| epoch != leader.leader_epoch()) {
             return false;
         }
@@ -97,7 +97,7 @@ impl Partition {
 
     /// When the leader's machine must be told the time.
     pub(crate) fn leader_wakes_at(&self) -> Option<Tick> {
-        self.role.lock().leader.as_ref().and_then(|leader| leader.wake_at())
+        self.role.lock().leader().and_then(Leader::wake_at)
     }
 
     /// The controller put another ISR in place.
@@ -131,7 +131,7 @@ impl Partition {
         broker_epoch: i64,
     ) -> Result<(), StrangerFetch> {
         let role = self.role.lock();
-        role.leader.as_ref().map_or(Ok(()), |leader| leader.judge_follower(by, asked, broker_epoch))
+        role.leader().map_or(Ok(()), |leader| leader.judge_follower(by, asked, broker_epoch))
     }
 
     /// A follower asked for records, and its log agreed with ours in `leader_epoch`: it has everything below.
@@ -147,18 +147,18 @@ impl Partition {
 
     fn log_start_of(&self, follower: BrokerId) -> Option<Offset> {
         let role = self.role.lock();
-        role.leader.as_ref().and_then(|leader| leader.follower(follower)).map(|follower| follower.log_start)
+        role.leader().and_then(|leader| leader.follower(follower)).map(|follower| follower.log_start)
     }
 
     /// The least log start of this replica and of all that are alive, -1 while one has not said; `None` where nobody leads.
     pub(crate) fn low_watermark(&self) -> Option<Offset> {
         let start = self.log.start();
-        self.role.lock().leader.as_ref().map(|leader| leader.low_watermark(start))
+        self.role.lock().leader().map(|leader| leader.low_watermark(start))
     }
 
     /// What `look` sees of the leader, if it leads here.
     pub(crate) fn leader<T>(&self, look: impl FnOnce(&Leader) -> T) -> Option<T> {
-        self.role.lock().leader.as_ref().map(|leader| look(leader))
+        self.role.lock().leader().map(look)
     }
 }
 

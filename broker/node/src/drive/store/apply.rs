@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use ballast_core::image::{ConfigResource, Delta, Image, ResourceKind, Topic};
+use ballast_core::replica::follower::FollowerConfig;
 use ballast_core::replica::{Input, LeaderConfig, LeaderState};
 use ballast_core::settings::TopicSettings;
 use ballast_log::dirs::{CheckpointKind, DirState, PartitionDir};
@@ -76,14 +77,20 @@ impl Store {
                 isr: state.isr.clone(),
             };
             let (config, now) = (self.leader_config(&settings), self.config.ticks.now());
+            partition.stop_following();
+            if partition.owes_checkpoint() {
+                self.save_recovery(partition.directory());
+            }
             if let Err(error) = partition.lead(self.config.me, leader_state, config, now) {
                 tracing::error!(topic = %topic.name, partition = index, %error, "cannot lead a partition");
             }
             // A machine that is new knows nobody who could join.
             partition.step(now, Input::Eligible(eligible(image)));
+        } else if registered {
+            let hint = LeaderHint { leader: state.leader, leader_epoch: state.leader_epoch };
+            partition.follow(hint, self.follower_config(&settings), self.config.ticks.now());
         } else {
-            let leader = if registered { state.leader } else { NO_LEADER };
-            partition.resign(LeaderHint { leader, leader_epoch: state.leader_epoch });
+            partition.resign(LeaderHint { leader: NO_LEADER, leader_epoch: state.leader_epoch });
         }
     }
 
@@ -111,6 +118,13 @@ impl Store {
             min_isr: usize::try_from(settings.min_insync_replicas).unwrap_or(1).max(1),
             durable: settings.flush_messages == 1 && self.config.disk.is_durable(),
             lag_max_ms: self.config.settings.now().replication.lag_time_max_ms,
+        }
+    }
+
+    fn follower_config(&self, settings: &TopicSettings) -> FollowerConfig {
+        FollowerConfig {
+            durable: settings.flush_messages == 1 && self.config.disk.is_durable(),
+            backoff_ms: self.config.settings.now().replication.fetch_backoff_ms,
         }
     }
 
@@ -164,7 +178,9 @@ impl Store {
         let config = self.log_config(&settings);
         for partition in self.hosted.of_topic(id) {
             partition.log.update_config(Arc::clone(&config));
-            partition.step(self.config.ticks.now(), Input::Configured(self.leader_config(&settings)));
+            let now = self.config.ticks.now();
+            partition.step(now, Input::Configured(self.leader_config(&settings)));
+            partition.configure_follower(self.follower_config(&settings), now);
             partition.wake();
         }
     }
@@ -181,6 +197,7 @@ impl Store {
     pub(super) fn save_recovery(&self, directory: Uuid) {
         let Some(dir) = self.dir(directory) else { return };
         let all = self.hosted.all();
+        all.iter().filter(|partition| partition.directory() == directory).for_each(|p| p.checkpoint_begins());
         let saved = dir
             .write_offsets(CheckpointKind::RecoveryPoint, &all, |partition| Some(partition.log.recovery_point()))
             .and_then(|()| dir.write_offsets(CheckpointKind::LogStart, &all, dir::log_start));

@@ -1,18 +1,20 @@
 //! What this broker stores: its log directories, and the partitions in them.
 //!
 //! ```text
-//! metadata delta -> apply   : make, open, lead, resign, delete partitions
+//! metadata delta -> apply   : make, open, lead, follow, resign, delete partitions
+//! fetchers       -> followers: cut, sync
 //! clock          -> upkeep  : sync, checkpoint, retain, unlink, watch the room that is left
 //! SIGTERM        -> close   : trim, sync, checkpoint, mark clean
 //! ```
 //! Holds: a partition is in `hosted` exactly while its log is open for clients. All of it blocks, and therefore runs on the
 //! disk's threads (see [`on_disk`]), never on a runtime's worker.
 //!
-//! Read next: `open` (start-up), `apply`, `upkeep`, `together`, `close`.
+//! Read next: `open` (start-up), `apply`, `followers`, `upkeep`, `together`, `close`.
 
 mod apply;
 mod close;
 mod dir;
+mod followers;
 mod open;
 mod together;
 mod upkeep;
@@ -64,6 +66,8 @@ pub(crate) struct Store {
     broken: Mutex<BTreeMap<(Uuid, PartitionIndex), LogError>>,
     /// Folders of deleted partitions, and when they may go, in ms since 1970.
     doomed: Mutex<Vec<(i64, std::path::PathBuf)>>,
+    /// Counts the times that partitions came to be after the metadata spoke of them.
+    late: watch::Sender<u64>,
     /// The image that `broken` partitions are tried with.
     image: Mutex<Arc<Image>>,
     closed: AtomicBool,
@@ -102,6 +106,11 @@ impl Store {
     /// Becomes the cause once the last log directory has failed.
     pub(crate) fn fatal(&self) -> watch::Receiver<Option<String>> {
         self.fatal.subscribe()
+    }
+
+    /// Tells when partitions came to be that could not be made or opened at first.
+    pub(crate) fn late(&self) -> watch::Receiver<u64> {
+        self.late.subscribe()
     }
 
     /// What a topic's configs come to on this broker.

@@ -76,6 +76,7 @@ impl Store {
             hosted: Hosted::default(),
             broken: Mutex::default(),
             doomed: Mutex::default(),
+            late: watch::Sender::new(0),
             image: Mutex::default(),
             closed: AtomicBool::new(false),
             failed: watch::Sender::default(),

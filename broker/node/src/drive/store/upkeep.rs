@@ -140,8 +140,13 @@ impl Store {
         }
         let image = Arc::clone(&self.image.lock());
         let broken: Vec<_> = self.broken.lock().keys().copied().collect();
+        let mut made = false;
         for (topic, index) in broken {
             self.apply_partition(&image, topic, index);
+            made |= self.hosted.by_id(topic, index).is_some();
+        }
+        if made {
+            self.late.send_modify(|times| *times += 1);
         }
     }
 
@@ -168,7 +173,7 @@ impl Store {
     }
 
     /// A failed sync may have lost data: the whole directory is given up.
-    fn log_failed(&self, partition: &Partition, error: &LogError) {
+    pub(super) fn log_failed(&self, partition: &Partition, error: &LogError) {
         match (error, self.dir(partition.directory())) {
             (LogError::SyncFailed(_), Some(dir)) => self.dir_failed(dir, &error.to_string()),
             (LogError::Closed, _) => {}
@@ -210,6 +215,7 @@ impl Store {
                 Err(error) => self.log_failed(partition, &error),
             }
             if partition.log.start() != start {
+                partition.log_moved(self.config.ticks.now());
                 partition.wake_fetches();
             }
         }

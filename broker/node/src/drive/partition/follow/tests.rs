@@ -1,0 +1,1 @@
+//! A follower's log, driven as a fetcher drives it.
