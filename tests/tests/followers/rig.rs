@@ -1,0 +1,84 @@
+//! A cluster with folders of its own, and hands to produce into it and look at its logs.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use ballast_broker::embed::{Broker, Cluster, ClusterBuilder};
+use ballast_tests::raw::Connection;
+use ballast_tests::raw::batches::batch;
+use ballast_tests::raw::messages::{name, produce};
+use ballast_tests::raw::rows::eventually;
+use kafka_protocol::messages::metadata_request::MetadataRequestTopic;
+use kafka_protocol::messages::metadata_response::MetadataResponsePartition;
+use kafka_protocol::messages::{MetadataRequest, MetadataResponse};
+use tempfile::TempDir;
+
+/// A cluster whose brokers keep their files in a temporary folder.
+pub(crate) struct Rig {
+    pub(crate) cluster: Cluster,
+    pub(crate) folder: TempDir,
+}
+
+/// Acknowledged by the leader alone, or by everybody in sync.
+pub(crate) const LEADER: i16 = 1;
+pub(crate) const ALL: i16 = -1;
+
+impl Rig {
+    /// Three brokers, shaped by `shape`.
+    pub(crate) fn new(shape: impl FnOnce(ClusterBuilder) -> ClusterBuilder) -> Rig {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let builder = Cluster::builder().data_dir(folder.path()).setting("replica.fetch.backoff.ms", "50");
+        let cluster = shape(builder).start_blocking().expect("it starts");
+        Rig { cluster, folder }
+    }
+
+    /// What a broker says about a topic.
+    pub(crate) fn told(&self, broker: &Broker, topic: &str) -> Vec<MetadataResponsePartition> {
+        let wish = MetadataRequestTopic::default().with_name(Some(name(topic)));
+        let request = MetadataRequest::default().with_topics(Some(vec![wish]));
+        let mut answer: MetadataResponse = Connection::open(broker.bootstrap()).call(12, &request);
+        answer.topics.pop().map(|topic| topic.partitions).unwrap_or_default()
+    }
+
+    /// Who leads a partition, as the brokers that run tell.
+    pub(crate) fn leader(&self, topic: &str, partition: i32) -> i32 {
+        eventually("somebody leads", || {
+            let running = self.cluster.brokers().iter().find(|broker| broker.is_running())?;
+            let rows = self.told(running, topic);
+            let row = rows.iter().find(|row| row.partition_index == partition)?;
+            let leader = row.leader_id.0;
+            (leader >= 0 && self.cluster.broker(leader).is_running()).then_some(leader)
+        })
+    }
+
+    /// Produces until the leader of the moment takes it; the base offset.
+    pub(crate) fn produce(&self, acks: i16, topic: &str, partition: i32, values: &[&str]) -> i64 {
+        eventually("the records are taken", || {
+            let leader = self.cluster.broker(self.leader(topic, partition));
+            let request = produce(acks, topic, partition, Some(batch(values)));
+            let answer = Connection::open(leader.bootstrap()).call(9, &request);
+            let row = &answer.responses[0].partition_responses[0];
+            (row.error_code == 0).then_some(row.base_offset)
+        })
+    }
+
+    /// Everything in a partition's segments on one broker, by file name.
+    pub(crate) fn segments(&self, broker: i32, partition: &str) -> BTreeMap<String, Vec<u8>> {
+        segments(&self.folder.path().join(broker.to_string()).join(partition))
+    }
+
+    /// Waits until the segments of a partition are the same on all brokers; what is in them.
+    pub(crate) fn alike(&self, partition: &str) -> BTreeMap<String, Vec<u8>> {
+        eventually("the logs are alike", || {
+            let first = self.segments(1, partition);
+            let same = (2..=3).all(|broker| self.segments(broker, partition) == first);
+            (same && first.values().any(|bytes| !bytes.is_empty())).then_some(first)
+        })
+    }
+}
+
+fn segments(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let logs = entries.filter(|entry| entry.path().extension().is_some_and(|extension| extension == "log"));
+    logs.filter_map(|log| Some((log.file_name().into_string().ok()?, std::fs::read(log.path()).ok()?))).collect()
+}
