@@ -273,7 +273,7 @@ impl Log {
         writer.touched = true;
         let file = writer.active.file()?;
         let end = writer.bytes + bytes;
-        if end > writer.reserved && self.place.disk.is_durable() {
+        if end > writer.reserved && self.place().disk.is_durable() {
             let step = writer.reserved.next_power_of_two().clamp(RESERVE_BYTES_MIN, RESERVE_BYTES_MAX);
             let ahead = (end + step).min(segment_bytes).max(end);
             // Room for a whole step may be wanting where there is room enough for this.

@@ -72,7 +72,7 @@ impl Log {
         self.seal(writer)?;
         if self.config().producer_state && end > 0 {
             let snapshot = snapshot::encode(&self.state.lock().producers.entries());
-            snapshot::store(&*self.place.disk, &self.place.path(end, Part::Snapshot), &snapshot)?;
+            snapshot::store(&*self.place().disk, &self.place().path(end, Part::Snapshot), &snapshot)?;
         }
         if let Some(txns) = active.txns.file(&active.place, active.base)? {
             self.owe_sync(vec![txns]);

@@ -211,7 +211,7 @@ impl Log {
     pub(crate) fn save_epochs(&self, writer: &mut Writer) -> Result<(), DiskError> {
         let epochs = self.epochs.read().clone();
         if epochs.version != writer.saved_epochs {
-            epochs.store_unsynced(&*self.place.disk, &self.place.join(LEADER_EPOCH_CHECKPOINT))?;
+            epochs.store_unsynced(&*self.place().disk, &self.place().join(LEADER_EPOCH_CHECKPOINT))?;
             self.owe_small(LEADER_EPOCH_CHECKPOINT);
             writer.saved_epochs = epochs.version;
         }
@@ -221,7 +221,7 @@ impl Log {
     /// Writes the checkpoint and syncs it, after epochs were dropped: they must not come back.
     pub(crate) fn save_fewer_epochs(&self, writer: &mut Writer) -> Result<(), DiskError> {
         let epochs = self.epochs.read().clone();
-        epochs.store(&*self.place.disk, &self.place.join(LEADER_EPOCH_CHECKPOINT))?;
+        epochs.store(&*self.place().disk, &self.place().join(LEADER_EPOCH_CHECKPOINT))?;
         writer.saved_epochs = epochs.version;
         Ok(())
     }

@@ -35,7 +35,8 @@ use crate::sync::Syncing;
 /// One partition's log. All methods take `&self`; a log is shared by the threads that produce, fetch and clean.
 #[derive(Debug)]
 pub struct Log {
-    pub(crate) place: Arc<Place>,
+    /// Its folder. Another one once a copy has taken over (`relocate`).
+    pub(crate) place: RwLock<Arc<Place>>,
     config: RwLock<Arc<LogConfig>>,
     pub(crate) writer: Mutex<Writer>,
     pub(crate) state: Mutex<State>,
@@ -183,7 +184,7 @@ impl Log {
             failure: None,
         };
         Log {
-            place: parts.place,
+            place: RwLock::new(parts.place),
             config: RwLock::new(parts.config),
             writer: Mutex::new(writer),
             state: Mutex::new(state),
@@ -195,10 +196,14 @@ impl Log {
         }
     }
 
+    pub(crate) fn place(&self) -> Arc<Place> {
+        Arc::clone(&self.place.read())
+    }
+
     /// The folder.
     #[must_use]
     pub fn dir(&self) -> PathBuf {
-        self.place.dir()
+        self.place().dir()
     }
 
     /// First offset that may be read.
@@ -282,8 +287,8 @@ impl Log {
     pub fn rename_dir(&self, to: &Path) -> Result<(), LogError> {
         let writer = self.writer.lock();
         let _cutting = self.cut.write();
-        let from = self.place.dir();
-        self.place.rename(to)?;
+        let from = self.place().dir();
+        self.place().rename(to)?;
         for segment in self.published().segments.iter() {
             segment.forget_files();
         }
@@ -292,7 +297,7 @@ impl Log {
         }
         let reopened = writer.active.open_file(FileKind::ActiveLog);
         for dir in [from.parent(), to.parent()].into_iter().flatten() {
-            self.place.disk.sync_dir(dir).doing("cannot sync", dir)?;
+            self.place().disk.sync_dir(dir).doing("cannot sync", dir)?;
         }
         reopened?;
         Ok(())

@@ -85,7 +85,7 @@ impl Log {
             self.roll(now_ms)?;
         }
         let doomed_end = published.end_of(doomed - 1);
-        if self.place.disk.is_durable() && self.recovery_point() < doomed_end {
+        if self.place().disk.is_durable() && self.recovery_point() < doomed_end {
             self.sync(now_ms)?;
         }
         self.remove_first(doomed, doomed_end, now_ms)
@@ -152,11 +152,11 @@ impl Log {
     /// Renames a segment's files to `….deleted`, the log last, so that a crash in between leaves no index that is taken for
     /// another's. The caller holds the cut lock.
     pub(crate) fn condemn(&self, base: Offset) -> Result<(), DiskError> {
-        let dir = self.place.dir();
+        let dir = self.place().dir();
         for part in [Part::OffsetIndex, Part::TimeIndex, Part::TxnIndex, Part::Snapshot, Part::Log] {
             let path = dir.join(file_name(base, part));
             let deleted = staged(&path, Stage::Deleted);
-            match self.place.disk.rename(&path, &deleted) {
+            match self.place().disk.rename(&path, &deleted) {
                 Ok(()) => self.condemned.lock().push(Condemned { path: deleted, since_ms: None }),
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error).doing("cannot rename", &path),
@@ -188,7 +188,7 @@ impl Log {
                 };
                 condemned.remove(at)
             };
-            if let Err(error) = self.place.disk.remove_file(&next.path)
+            if let Err(error) = self.place().disk.remove_file(&next.path)
                 && error.kind() != std::io::ErrorKind::NotFound
             {
                 let path = next.path.clone();

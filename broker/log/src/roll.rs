@@ -115,14 +115,14 @@ impl Log {
         self.seal(writer)?;
         let mut owed = old.index_files()?;
         if self.config().producer_state {
-            owed.push(snapshot::store(&*self.place.disk, &self.place.path(base, Part::Snapshot), snapshot)?);
+            owed.push(snapshot::store(&*self.place().disk, &self.place().path(base, Part::Snapshot), snapshot)?);
         }
         self.owe_sync(owed);
-        let new = match Segment::create(&self.place, base, now_ms) {
+        let new = match Segment::create(&self.place(), base, now_ms) {
             Ok(new) => Arc::new(new),
             Err(error) => {
                 // An empty segment in the middle of what the old one goes on to hold would hide it from the next opening.
-                remove_if_there(&self.place, &self.place.path(base, Part::Log))?;
+                remove_if_there(&self.place(), &self.place().path(base, Part::Log))?;
                 return Err(error);
             }
         };

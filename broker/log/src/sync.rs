@@ -182,7 +182,7 @@ impl Log {
         let small = owed.small.keys().copied().collect();
         let (dir, parent, round) = (owed.dir.is_some(), owed.parent.is_some(), owed.round);
         owed.round += 1;
-        let place = Arc::clone(&self.place);
+        let place = self.place();
         Ok(Some(SyncPoint { end, truncations, round, files, place, small, dir, parent }))
     }
 
@@ -232,7 +232,7 @@ impl Log {
     /// Takes the log offline for good, and leaves a mark for the next opening.
     pub(crate) fn sync_failed(&self, error: &DiskError) {
         self.fail(Failure::SyncFailed(error.clone()));
-        suspect::mark(&self.place, error);
+        suspect::mark(&self.place(), error);
     }
 
     /// Records were published.
@@ -260,6 +260,17 @@ impl Log {
         syncing.truncations += 1;
         syncing.owed.files.clear();
         syncing.owed.owe(Vec::new());
+    }
+
+    /// Another folder's files, synced through `end`, are the log's from now on; a sync of the old ones that is under way moves
+    /// nothing.
+    pub(crate) fn start_over_synced(&self, end: Offset) {
+        let mut syncing = self.syncing.lock();
+        assert!(end >= syncing.recovery_point, "synced through {end}, and {} was promised", syncing.recovery_point);
+        syncing.recovery_point = end;
+        syncing.truncations += 1;
+        syncing.owed = Owed { round: syncing.owed.round, ..Owed::default() };
+        syncing.dirty_since_ms = None;
     }
 
     /// Everything below `end` was synced by the caller, names included.

@@ -80,7 +80,7 @@ impl Log {
                 self.condemn(later.base)?;
             }
             self.drop_snapshots_above(end)?;
-            self.place.sync()?;
+            self.place().sync()?;
             shorten(&segment, bytes, FileKind::ActiveLog)?;
             let keep = |offset: Offset| offset < end;
             segment.offsets.truncate(&segment.place, segment.base, |entry| keep(entry.offset(segment.base)))?;
@@ -148,11 +148,11 @@ impl Log {
             }
             self.drop_snapshots_above(Offset::MIN)?;
             // What was condemned must not come back beside what is made now.
-            self.place.sync()?;
-            let new = Arc::new(Segment::create(&self.place, offset, now_ms)?);
-            self.place.sync()?;
+            self.place().sync()?;
+            let new = Arc::new(Segment::create(&self.place(), offset, now_ms)?);
+            self.place().sync()?;
             // The log itself may be new: its folder too has to be there at the new recovery point.
-            self.place.sync_parent()?;
+            self.place().sync_parent()?;
             self.publish(|now| {
                 *now = Published {
                     start: offset,
@@ -184,18 +184,18 @@ impl Log {
     fn reload_producers(&self, end: Offset) -> Result<(), DiskError> {
         if self.config().producer_state {
             let published = self.published();
-            let producers = replay(&self.place, &published.segments, end).map_err(disk_error)?;
+            let producers = replay(&self.place(), &published.segments, end).map_err(disk_error)?;
             self.state.lock().producers = producers;
         }
         Ok(())
     }
 
     fn drop_snapshots_above(&self, end: Offset) -> Result<(), DiskError> {
-        for entry in self.place.list()?.iter().rev() {
+        for entry in self.place().list()?.iter().rev() {
             let Some(name) = crate::names::parse(&entry.name) else { continue };
             if name.part == Part::Snapshot && name.stage.is_none() && name.base > end {
-                let path = self.place.join(&entry.name);
-                self.place.disk.remove_file(&path).doing("cannot remove", &path)?;
+                let path = self.place().join(&entry.name);
+                self.place().disk.remove_file(&path).doing("cannot remove", &path)?;
             }
         }
         Ok(())
