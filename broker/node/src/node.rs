@@ -14,6 +14,7 @@ use crate::drive::controller::ControllerHandle;
 use crate::drive::coordinator::Coordinators;
 use crate::drive::fetcher::Fetchers;
 use crate::drive::metadata::Metadata;
+use crate::drive::own_topic::Ways;
 use crate::drive::partition::{LeaderHint, Partition};
 use crate::drive::producer_ids::ProducerIds;
 use crate::drive::settings::LiveSettings;
@@ -85,6 +86,11 @@ impl Node {
     /// Is the broker registered and unfenced?
     pub(crate) fn is_ready(&self) -> bool {
         *self.ready.borrow()
+    }
+
+    /// How this broker has topics made.
+    pub(crate) fn ways(&self) -> Ways<'_> {
+        Ways { controller: &self.controller, quorum: &self.quorum, metadata: &self.metadata }
     }
 
     /// Looks for a partition.

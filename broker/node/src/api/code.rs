@@ -45,6 +45,7 @@ pub(crate) const CLUSTER_AUTHORIZATION_FAILED: Code = 31;
 pub(crate) const INVALID_TIMESTAMP: Code = 32;
 pub(crate) const UNSUPPORTED_VERSION: Code = 35;
 pub(crate) const INVALID_CONFIG: Code = 40;
+pub(crate) const NOT_CONTROLLER: Code = 41;
 pub(crate) const INVALID_REQUEST: Code = 42;
 pub(crate) const POLICY_VIOLATION: Code = 44;
 pub(crate) const OUT_OF_ORDER_SEQUENCE_NUMBER: Code = 45;

@@ -67,12 +67,13 @@ pub(super) fn unknown_type(kind: i8) -> Refused {
 }
 
 /// Changes the resources: `judge` reads what is to change of one, `request` makes one request of all that the controller
-/// decides.
+/// decides, and `pass_on` asks it about the resources at these places where it is another node.
 pub(super) async fn change<R, T>(
     ctx: &Ctx,
     resources: Vec<(Named, R)>,
     judge: impl Fn(Target, R) -> Result<Step<T>, Refused>,
     request: impl FnOnce(Vec<(ConfigResource, T)>) -> Request,
+    pass_on: impl AsyncFnOnce(&[usize]) -> Option<Vec<Result<(), Refused>>>,
 ) -> Vec<Row> {
     let names: Vec<Named> = resources.iter().map(|(named, _)| named.clone()).collect();
     let comes_twice = |named: &Named| names.iter().filter(|other| *other == named).count() > 1;
@@ -93,13 +94,21 @@ pub(super) async fn change<R, T>(
         rows.push((named, result));
     }
     if !asked.is_empty() {
-        let results = decide(ctx, request(changes), asked.len()).await;
+        let results = match pass_on(&asked).await {
+            Some(results) => results,
+            None => decide(ctx, request(changes), asked.len()).await,
+        };
         assert_eq!(asked.len(), results.len(), "{} resources were asked about", asked.len());
         for (at, result) in asked.into_iter().zip(results) {
             rows[at].1 = result;
         }
     }
     rows
+}
+
+/// A row of the active controller's answer.
+pub(super) fn result(code: Code, words: Option<StrBytes>) -> Result<(), Refused> {
+    if code == code::NONE { Ok(()) } else { Err(Refused { code, words: words.map(|words| words.to_string()) }) }
 }
 
 /// The controller's answers, in the order of the request.
@@ -140,7 +149,8 @@ fn target(ctx: &Ctx, named: &Named) -> Result<Target, Refused> {
     }
     if kind == ResourceKind::Broker && !name.is_empty() {
         let id = node_id(name)?;
-        if id != ctx.node.id {
+        // What another broker has sent on, it has found to be its own.
+        if id != ctx.node.id && ctx.may_pass_on() {
             let words = format!("Unexpected broker id, expected {}, but received {id}", ctx.node.id);
             return Err(Refused::new(code::INVALID_REQUEST, words));
         }

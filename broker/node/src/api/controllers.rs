@@ -15,7 +15,7 @@ use ballast_wire::frame::{ApiKey, RequestHeader, Writer, encode_response_header}
 
 use super::{
     Api, Requests, add_raft_voter, api, api_versions, assign_replicas_to_dirs, broker_heartbeat, broker_registration,
-    describe_quorum, remove_raft_voter,
+    create_topics, describe_quorum, envelope, remove_raft_voter,
 };
 use crate::net::conn::{Answer, Service, Started};
 use crate::net::frame::Frame;
@@ -26,7 +26,9 @@ use crate::session::{Authorizer, Operation, Resource, Session};
 /// Every API of Kafka's on a controller listener, by key.
 pub(crate) const TABLE: &[Api] = &[
     api(ApiKey::API_VERSIONS, 0, 4, |call| call.typed(api_versions::handle)),
+    api(ApiKey::CREATE_TOPICS, 2, 7, |call| call.typed(create_topics::handle)),
     api(ApiKey::DESCRIBE_QUORUM, 0, 2, |call| call.typed(describe_quorum::handle)),
+    Api { overlaps: true, ..api(ApiKey::ENVELOPE, 0, 0, envelope::start) },
     api(ApiKey::BROKER_REGISTRATION, 2, 4, |call| call.typed(broker_registration::handle)),
     api(ApiKey::BROKER_HEARTBEAT, 0, 1, |call| call.typed(broker_heartbeat::handle)),
     api(ApiKey::ASSIGN_REPLICAS_TO_DIRS, 0, 0, |call| call.typed(assign_replicas_to_dirs::handle)),

@@ -70,7 +70,7 @@ async fn of_group(ctx: &Ctx, group: &str) -> Result<Found, (Code, &'static str)>
     let unavailable = (code::COORDINATOR_NOT_AVAILABLE, "The coordinator is not available.");
     let node = &ctx.node;
     let settings = node.settings.now();
-    if !node.coordinators.offsets_topic.ensure(&node.metadata, &node.controller, &settings.groups).await {
+    if !node.coordinators.offsets_topic.ensure(node.ways(), &settings.groups).await {
         return Err(unavailable);
     }
     let image = node.metadata.image();

@@ -12,14 +12,17 @@ use kafka_protocol::messages::incremental_alter_configs_response::AlterConfigsRe
 use kafka_protocol::messages::{IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse};
 
 use super::call::Ctx;
-use super::code;
 use super::config_changes::{self, Named, Refused, Row, Step, Target};
+use super::{code, forward};
 use crate::loggers::LevelChange;
+
+/// Version in which a request is sent on to the controller.
+const NEWEST: i16 = 1;
 
 pub(super) async fn handle(ctx: Ctx, request: IncrementalAlterConfigsRequest) -> IncrementalAlterConfigsResponse {
     let validate_only = request.validate_only;
     let resources: Vec<_> = request.resources.into_iter().map(|resource| (named(&resource), resource)).collect();
-    let node = &ctx.node;
+    let (node, sent) = (&ctx.node, resources.iter().map(|(_, resource)| resource.clone()).collect::<Vec<_>>());
     let judge = |target, resource: AlterConfigsResource| {
         let changes = changes(&resource)?;
         match target {
@@ -34,7 +37,14 @@ pub(super) async fn handle(ctx: Ctx, request: IncrementalAlterConfigsRequest) ->
         resources,
         validate_only,
     };
-    let rows = config_changes::change(&ctx, resources, judge, ask).await;
+    let pass_on = async |asked: &[usize]| {
+        let some = asked.iter().map(|at| sent[*at].clone()).collect();
+        let request = IncrementalAlterConfigsRequest::default().with_resources(some).with_validate_only(validate_only);
+        let answer = forward::ask(&ctx, NEWEST, &request).await?;
+        let rows = answer.responses.into_iter();
+        Some(rows.map(|row| config_changes::result(row.error_code, row.error_message)).collect())
+    };
+    let rows = config_changes::change(&ctx, resources, judge, ask, pass_on).await;
     IncrementalAlterConfigsResponse::default().with_responses(rows.into_iter().map(row).collect())
 }
 

@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 use std::future::{Ready, ready};
 
-use ballast_core::controller::{NewTopic, Request};
+use ballast_core::controller::NewTopic;
 use ballast_core::image::{Image, Topic};
 use ballast_net::{BoxFuture, random_below};
 use ballast_wire::Uuid;
@@ -21,6 +21,7 @@ use kafka_protocol::messages::{BrokerId, MetadataRequest, MetadataResponse};
 use super::call::{Call, Ctx};
 use super::code::{self, Code};
 use super::view::{self, OPERATIONS_UNASKED, text, topic_name};
+use crate::drive::own_topic;
 use crate::net::conn::Answer;
 use crate::session::{Operation, Resource};
 
@@ -156,7 +157,10 @@ fn missing(ctx: &Ctx, name: &str, may_create: bool) -> Code {
     let topic = NewTopic { name: name.to_owned(), partitions: -1, replication_factor: -1, ..NewTopic::default() };
     tokio::spawn(async move {
         let timeout_ms = i32::try_from(node.settings.now().network.request_timeout_ms).unwrap_or(i32::MAX);
-        node.controller.ask(Request::CreateTopics { topics: vec![topic], validate_only: false, timeout_ms }).await;
+        let name = topic.name.clone();
+        if let Err(error) = own_topic::make(node.ways(), topic, timeout_ms).await {
+            tracing::warn!(topic = name, error, "a topic was not made although it was asked for");
+        }
     });
     code::UNKNOWN_TOPIC_OR_PARTITION
 }

@@ -34,8 +34,10 @@ mod describe_quorum;
 mod describe_topic_partitions;
 mod describe_user_scram_credentials;
 mod elect_leaders;
+mod envelope;
 pub(crate) mod fetch;
 mod find_coordinator;
+mod forward;
 mod group;
 mod heartbeat;
 mod incremental_alter_configs;
@@ -69,6 +71,17 @@ use crate::net::frame::Frame;
 use crate::node::Node;
 use crate::session::Session;
 
+/// Who answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum By {
+    /// The node that is asked.
+    Node,
+    /// The active controller, wherever it is.
+    Controller,
+    /// The node that is asked, and its handler sends part of it on to the active controller.
+    Both,
+}
+
 /// One API.
 pub(crate) struct Api {
     pub(crate) key: ApiKey,
@@ -78,6 +91,7 @@ pub(crate) struct Api {
     pub(crate) max: i16,
     /// Oldest version that is advertised. Below `min` for Produce alone (KAFKA-18659: librdkafka looks for version 0).
     pub(crate) advertised_min: i16,
+    by: By,
     /// May the connection's next request start while this one waits?
     overlaps: bool,
     start: Start,
@@ -93,7 +107,11 @@ impl Api {
 }
 
 const fn api(key: ApiKey, min: i16, max: i16, start: Start) -> Api {
-    Api { key, min, max, advertised_min: min, overlaps: false, start }
+    Api { key, min, max, advertised_min: min, by: By::Node, overlaps: false, start }
+}
+
+const fn by_controller(key: ApiKey, min: i16, max: i16, start: Start) -> Api {
+    Api { by: By::Controller, ..api(key, min, max, start) }
 }
 
 /// Every API of a listener for clients, by key. That of a controller listener is in `controllers`.
@@ -112,27 +130,30 @@ pub(crate) const TABLE: &[Api] = &[
     api(ApiKey::DESCRIBE_GROUPS, 0, 6, |call| call.typed(describe_groups::handle)),
     api(ApiKey::LIST_GROUPS, 0, 5, |call| call.typed(list_groups::handle)),
     api(ApiKey::API_VERSIONS, 0, 4, |call| call.typed(api_versions::handle)),
-    api(ApiKey::CREATE_TOPICS, 2, 7, |call| call.typed(create_topics::handle)),
-    api(ApiKey::DELETE_TOPICS, 1, 6, |call| call.typed(delete_topics::handle)),
+    by_controller(ApiKey::CREATE_TOPICS, 2, 7, |call| call.typed(create_topics::handle)),
+    by_controller(ApiKey::DELETE_TOPICS, 1, 6, |call| call.typed(delete_topics::handle)),
     api(ApiKey::DELETE_RECORDS, 0, 2, |call| call.typed(delete_records::handle)),
     api(ApiKey::INIT_PRODUCER_ID, 0, 5, |call| call.typed(init_producer_id::handle)),
     api(ApiKey::OFFSET_FOR_LEADER_EPOCH, 2, 4, |call| call.typed(offset_for_leader_epoch::handle)),
     api(ApiKey::DESCRIBE_ACLS, 1, 3, |call| call.typed(describe_acls::handle)),
     api(ApiKey::DESCRIBE_CONFIGS, 1, 4, |call| call.typed(describe_configs::handle)),
-    api(ApiKey::ALTER_CONFIGS, 0, 2, |call| call.typed(alter_configs::handle)),
+    Api { by: By::Both, ..api(ApiKey::ALTER_CONFIGS, 0, 2, |call| call.typed(alter_configs::handle)) },
     api(ApiKey::DESCRIBE_LOG_DIRS, 1, 4, |call| call.typed(describe_log_dirs::handle)),
-    api(ApiKey::CREATE_PARTITIONS, 0, 3, |call| call.typed(create_partitions::handle)),
+    by_controller(ApiKey::CREATE_PARTITIONS, 0, 3, |call| call.typed(create_partitions::handle)),
     api(ApiKey::DELETE_GROUPS, 0, 2, |call| call.typed(delete_groups::handle)),
-    api(ApiKey::ELECT_LEADERS, 0, 2, |call| call.typed(elect_leaders::handle)),
-    api(ApiKey::INCREMENTAL_ALTER_CONFIGS, 0, 1, |call| call.typed(incremental_alter_configs::handle)),
-    api(ApiKey::LIST_PARTITION_REASSIGNMENTS, 0, 0, |call| call.typed(list_partition_reassignments::handle)),
+    by_controller(ApiKey::ELECT_LEADERS, 0, 2, |call| call.typed(elect_leaders::handle)),
+    Api {
+        by: By::Both,
+        ..api(ApiKey::INCREMENTAL_ALTER_CONFIGS, 0, 1, |call| call.typed(incremental_alter_configs::handle))
+    },
+    by_controller(ApiKey::LIST_PARTITION_REASSIGNMENTS, 0, 0, |call| call.typed(list_partition_reassignments::handle)),
     api(ApiKey::OFFSET_DELETE, 0, 0, |call| call.typed(offset_delete::handle)),
     api(ApiKey::DESCRIBE_USER_SCRAM_CREDENTIALS, 0, 0, |call| call.typed(describe_user_scram_credentials::handle)),
     api(ApiKey::DESCRIBE_QUORUM, 0, 2, |call| call.typed(describe_quorum::handle)),
-    api(ApiKey::UPDATE_FEATURES, 0, 2, |call| call.typed(update_features::handle)),
+    by_controller(ApiKey::UPDATE_FEATURES, 0, 2, |call| call.typed(update_features::handle)),
     api(ApiKey::DESCRIBE_CLUSTER, 0, 2, |call| call.typed(describe_cluster::handle)),
     api(ApiKey::DESCRIBE_PRODUCERS, 0, 0, |call| call.typed(describe_producers::handle)),
-    api(ApiKey::UNREGISTER_BROKER, 0, 0, |call| call.typed(unregister_broker::handle)),
+    by_controller(ApiKey::UNREGISTER_BROKER, 0, 0, |call| call.typed(unregister_broker::handle)),
     api(ApiKey::LIST_CONFIG_RESOURCES, 0, 1, |call| call.typed(list_config_resources::handle)),
     api(ApiKey::DESCRIBE_TOPIC_PARTITIONS, 0, 0, |call| call.typed(describe_topic_partitions::handle)),
     api(ApiKey::ADD_RAFT_VOTER, 0, 0, |call| call.typed(add_raft_voter::handle)),
@@ -173,9 +194,10 @@ impl Service for Requests {
         let body = bytes.slice(body.position()..);
         let ctx = Ctx { node: Arc::clone(&self.node), table: self.table, key, session, version };
         let call = Call { ctx, correlation_id, body, charge };
+        let start = if api.by == By::Controller { forward::start } else { api.start };
         let answer = match &self.node.interceptor {
-            None => (api.start)(call),
-            Some(interceptor) => interceptor.serve(call, api.start),
+            None => start(call),
+            Some(interceptor) => interceptor.serve(call, start),
         };
         Ok(Started { answer, overlaps: api.overlaps })
     }

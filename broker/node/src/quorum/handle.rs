@@ -194,6 +194,31 @@ impl Quorum {
     /// # Errors
     /// There is no other leader, or no way to it, or it did not answer; in words for the log.
     pub(crate) async fn ask_leader(&self, key: ApiKey, version: i16, body: Bytes) -> Result<Bytes, String> {
+        let (_, reach, at) = self.way_to_leader()?;
+        reach.ask_plainly(key, version, &at, body).await.map_err(|error| error.to_string())
+    }
+
+    /// As [`Quorum::ask_leader`], over a connection of its own: what is decided on may take long, and signs of life must not
+    /// wait for it. Gives up as soon as somebody else leads.
+    ///
+    /// # Errors
+    /// As [`Quorum::ask_leader`].
+    pub(crate) async fn forward_to_leader(&self, key: ApiKey, version: i16, body: Bytes) -> Result<Bytes, String> {
+        let mut metrics = self.raft.metrics();
+        let (leader, reach, at) = self.way_to_leader()?;
+        let gone = async {
+            // Without openraft nobody leads.
+            let _ = metrics.wait_for(|seen| seen.current_leader != Some(leader)).await;
+        };
+        tokio::select! {
+            biased;
+            answer = reach.ask_at_leisure(key, version, &at, body) => answer.map_err(|error| error.to_string()),
+            () = gone => Err(format!("{leader} does not lead any more")),
+        }
+    }
+
+    /// The leader, and how to reach it, if it is another node.
+    fn way_to_leader(&self) -> Result<(NodeId, &Reach, QuorumNode), String> {
         let (leader, membership) = {
             let metrics = self.raft.metrics();
             let seen = metrics.borrow();
@@ -202,8 +227,7 @@ impl Quorum {
         let leader = leader.filter(|leader| *leader != self.me).ok_or("nobody else leads")?;
         let node = membership.get_node(&leader).ok_or("the membership does not name the leader")?;
         let reach = self.reach.as_ref().ok_or("there is no way to the leader")?;
-        let at = reach.address_of(leader.node, node);
-        reach.ask_plainly(key, version, &at, body).await.map_err(|error| error.to_string())
+        Ok((leader, reach, reach.address_of(leader.node, node)))
     }
 
     async fn read_index_of(&self, leader: NodeId, membership: &Membership) -> Result<u64, String> {

@@ -43,6 +43,10 @@ type Read<T> = fn(&mut Reader<'_>) -> Result<T, CodecError>;
 
 /// The largest answer in bytes: a set of voters.
 const ANSWER_BYTES_MAX: usize = 1 << 20;
+/// The same for what a client has asked.
+const LEISURELY_ANSWER_BYTES_MAX: usize = 64 << 20;
+/// How long the answer to a client's request may take, as long as who was asked leads.
+const LEISURE: Duration = Duration::from_secs(60);
 /// Between two tries to reach a node that is away.
 const RETRY_EVERY: Duration = Duration::from_millis(100);
 
@@ -83,6 +87,15 @@ pub(super) enum AskError {
     Refused(#[from] Refused),
 }
 
+/// What a connection is for: each has one of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Lane {
+    /// The quorum's own calls, and signs of life.
+    Quick,
+    /// Requests of clients, which may take long.
+    Leisurely,
+}
+
 /// The way to every other node. A clone is another handle.
 #[derive(Clone)]
 pub(super) struct Reach(Arc<Inner>);
@@ -92,7 +105,7 @@ struct Inner {
     network: Network,
     clock: Arc<dyn Clock>,
     store: Store,
-    links: Mutex<BTreeMap<QuorumNode, Arc<Link>>>,
+    links: Mutex<BTreeMap<(QuorumNode, Lane), Arc<Link>>>,
     contacts: Mutex<BTreeMap<NodeId, Contact>>,
 }
 
@@ -139,7 +152,7 @@ impl Reach {
         read: Read<T>,
     ) -> Result<T, AskError> {
         let body = Ask { to, from: self.0.me }.with(&payload);
-        let link = self.link(at);
+        let link = self.link(at, Lane::Quick);
         let answer = link.ask(key, rpc::VERSION, body.into()).await?;
         Ok(rpc::outcome_of(&answer, read)??)
     }
@@ -152,14 +165,28 @@ impl Reach {
         at: &QuorumNode,
         body: Bytes,
     ) -> Result<Bytes, LinkError> {
-        self.link(at).ask(key, version, body).await
+        self.link(at, Lane::Quick).ask(key, version, body).await
     }
 
-    fn link(&self, at: &QuorumNode) -> Arc<Link> {
+    /// As [`Reach::ask_plainly`], where the answer may take long.
+    pub(super) async fn ask_at_leisure(
+        &self,
+        key: ApiKey,
+        version: i16,
+        at: &QuorumNode,
+        body: Bytes,
+    ) -> Result<Bytes, LinkError> {
+        self.link(at, Lane::Leisurely).ask(key, version, body).await
+    }
+
+    fn link(&self, at: &QuorumNode, lane: Lane) -> Arc<Link> {
         let Network { transport, request_timeout, .. } = &self.0.network;
-        let limits = LinkLimits { patience: *request_timeout, answer_bytes_max: ANSWER_BYTES_MAX };
+        let limits = match lane {
+            Lane::Quick => LinkLimits { patience: *request_timeout, answer_bytes_max: ANSWER_BYTES_MAX },
+            Lane::Leisurely => LinkLimits { patience: LEISURE, answer_bytes_max: LEISURELY_ANSWER_BYTES_MAX },
+        };
         let make = || Arc::new(Link::new(Arc::clone(transport), &at.host, at.port, limits));
-        Arc::clone(self.0.links.lock().entry(at.clone()).or_insert_with(make))
+        Arc::clone(self.0.links.lock().entry((at.clone(), lane)).or_insert_with(make))
     }
 
     /// `id` has answered, and then had everything if it is `caught_up`.

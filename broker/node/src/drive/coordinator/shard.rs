@@ -191,9 +191,11 @@ impl Coordinator {
                 State::Loading(_) | State::Ended(_) => return,
             };
             let deadline = async {
-                match wake_at {
-                    Some(at) => sleep_until(self.around.ticks.instant(at).max(Instant::now())).await,
-                    None => std::future::pending().await,
+                let Some(at) = wake_at else { return std::future::pending().await };
+                sleep_until(self.around.ticks.instant(at).max(Instant::now())).await;
+                // What it brings about could not be written, and the shard would be loaded again and again.
+                while self.partition.is_under_min_isr() {
+                    sleep(RELOAD_PAUSE).await;
                 }
             };
             tokio::select! {

@@ -6,15 +6,14 @@
 
 use std::time::Duration;
 
-use ballast_core::controller::{NewTopic, Request, Response};
+use ballast_core::controller::NewTopic;
 use ballast_core::image::Image;
 use ballast_core::settings::GroupSettings;
 use ballast_wire::PartitionIndex;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-use crate::drive::controller::ControllerHandle;
-use crate::drive::metadata::Metadata;
+use crate::drive::own_topic::{self, Ways};
 
 /// Its name.
 pub(crate) const OFFSETS_TOPIC: &str = "__consumer_offsets";
@@ -33,23 +32,17 @@ pub(crate) struct OffsetsTopic {
 
 impl OffsetsTopic {
     /// Is there the topic? If not it is made, which this waits for, within limits.
-    pub(crate) async fn ensure(
-        &self,
-        metadata: &Metadata,
-        controller: &ControllerHandle,
-        settings: &GroupSettings,
-    ) -> bool {
-        let is_there = || metadata.image().topic(OFFSETS_TOPIC).is_some();
+    pub(crate) async fn ensure(&self, ways: Ways<'_>, settings: &GroupSettings) -> bool {
+        let is_there = || ways.metadata.image().topic(OFFSETS_TOPIC).is_some();
         let make = async {
             let _one_at_a_time = self.making.lock().await;
             if is_there() {
                 return;
             }
-            let topics = vec![new_topic(&metadata.image(), settings)];
-            let request = Request::CreateTopics { topics, validate_only: false, timeout_ms: MAKING_MAX_MS };
-            let answered = controller.ask(request).await;
-            metadata.wait_for(answered.index).await;
-            tell(&answered.response);
+            let topic = new_topic(&ways.metadata.image(), settings);
+            if let Err(error) = own_topic::make(ways, topic, MAKING_MAX_MS).await {
+                tracing::warn!(error, "{OFFSETS_TOPIC} was not made now");
+            }
         };
         if !is_there() && timeout(MAKING_WAIT, make).await.is_err() {
             tracing::warn!("{OFFSETS_TOPIC} is not made yet");
@@ -80,19 +73,6 @@ fn new_topic(image: &Image, settings: &GroupSettings) -> NewTopic {
         replication_factor,
         configs: configs.map(|(key, value)| (key.to_owned(), Some(value))).into(),
         ..NewTopic::default()
-    }
-}
-
-/// What became of it. That another broker was faster is as good.
-fn tell(response: &Response) {
-    match response {
-        Response::CreateTopics(rows) => {
-            for error in rows.iter().filter_map(|(_, made)| made.as_ref().err()) {
-                tracing::warn!(%error, "{OFFSETS_TOPIC} was not made now");
-            }
-        }
-        Response::Refused(error) => tracing::warn!(%error, "{OFFSETS_TOPIC} was not made now"),
-        other => unreachable!("CreateTopics was answered with {other:?}"),
     }
 }
 

@@ -1,0 +1,3 @@
+//! Clusters in this process: what several brokers do together. Real processes are in `cluster_processes`.
+
+mod admin;
