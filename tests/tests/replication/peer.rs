@@ -126,8 +126,21 @@ pub(crate) fn row(offset: i64) -> FetchPartition {
     fetch_row(0, offset).with_log_start_offset(0).with_current_leader_epoch(0)
 }
 
-/// A topic of one partition on these brokers, once the leader leads it.
+/// A topic of one partition on these brokers, once the real one leads it.
 pub(crate) fn create(connection: &mut Connection, topic: &str, replicas: &[i32], configs: &[(&str, &str)]) -> Uuid {
+    let id = make(connection, topic, replicas, configs);
+    eventually("the leader leads", || (connection.offset_at(topic, 0, -2).error_code == 0).then_some(()));
+    id
+}
+
+/// The same, led by the first of these brokers, which is not the real one.
+pub(crate) fn create_led_elsewhere(connection: &mut Connection, topic: &str, replicas: &[i32]) -> Uuid {
+    let id = make(connection, topic, replicas, &[]);
+    eventually("it is known who leads", || (state(connection, topic).leader_id.0 == replicas[0]).then_some(()));
+    id
+}
+
+fn make(connection: &mut Connection, topic: &str, replicas: &[i32], configs: &[(&str, &str)]) -> Uuid {
     let brokers = replicas.iter().map(|id| (*id).into()).collect();
     let assignment = CreatableReplicaAssignment::default().with_partition_index(0).with_broker_ids(brokers);
     let configs = configs
@@ -142,7 +155,6 @@ pub(crate) fn create(connection: &mut Connection, topic: &str, replicas: &[i32],
     let request = CreateTopicsRequest::default().with_timeout_ms(10_000).with_topics(vec![wish]);
     let created = connection.call(7, &request).topics.remove(0);
     assert_eq!(created.error_code, 0, "{topic}: {:?}", created.error_message);
-    eventually("the leader leads", || (connection.offset_at(topic, 0, -2).error_code == 0).then_some(()));
     created.topic_id
 }
 

@@ -14,7 +14,7 @@ use kafka_protocol::protocol::{Encodable, Request};
 
 use super::Api;
 use super::code::{self, Code};
-use crate::drive::partition::Partition;
+use crate::drive::partition::{LeaderHint, Partition, Refused};
 use crate::net::conn::Answer;
 use crate::net::limits::Charge;
 use crate::node::{Node, TopicKey, Whereabouts};
@@ -56,11 +56,30 @@ impl Ctx {
 
     /// A partition that this broker leads, in the epoch that the request names (-1 for none).
     pub(crate) fn led(&self, topic: &str, index: PartitionIndex, epoch: LeaderEpoch) -> Result<Arc<Partition>, Code> {
+        self.here(topic, index, |partition| partition.check_leader(epoch))
+    }
+
+    /// A partition of which this broker has a replica, whether or not it leads; the epoch as in [`Ctx::led`].
+    pub(crate) fn copied(
+        &self,
+        topic: &str,
+        index: PartitionIndex,
+        epoch: LeaderEpoch,
+    ) -> Result<Arc<Partition>, Code> {
+        self.here(topic, index, |partition| partition.check_replica(epoch))
+    }
+
+    fn here(
+        &self,
+        topic: &str,
+        index: PartitionIndex,
+        check: impl FnOnce(&Partition) -> Result<LeaderHint, Refused>,
+    ) -> Result<Arc<Partition>, Code> {
         if let Some(code) = self.scripted(topic, Some(index)) {
             return Err(code);
         }
         match self.node.find(TopicKey::Name(topic), index) {
-            Whereabouts::Here(partition) => match partition.check_leader(epoch) {
+            Whereabouts::Here(partition) => match check(&partition) {
                 Ok(_) => Ok(partition),
                 Err(refused) => Err(code::of_refused(&refused)),
             },

@@ -3,6 +3,7 @@
 //! Timestamps: ≥ 0 the first record at or after it; -1 the end (high watermark, last stable offset for read_committed, log
 //! end for replicas); -2 the start; -3 the record with the largest timestamp (v7); -4 the local start (v8); -5 the last
 //! tiered offset (v9), which does not exist here. A special timestamp before its version, or an unknown one: 35.
+//! A debugging replica (-2) is answered by followers too.
 //! A partition listed twice: one row, 42. Right after an election, while the end is a guess: 78 (5 before v5).
 
 use std::collections::BTreeMap;
@@ -100,7 +101,8 @@ fn offset(ctx: &Ctx, asker: &Asker, topic: &str, asked: &ListOffsetsPartition) -
         return Err(code::UNSUPPORTED_VERSION);
     }
     let epoch = if ctx.version >= 4 { asked.current_leader_epoch } else { -1 };
-    let partition = ctx.led(topic, asked.partition_index, epoch)?;
+    let index = asked.partition_index;
+    let partition = if asker.is_debug { ctx.copied(topic, index, epoch) } else { ctx.led(topic, index, epoch) }?;
     let is_guess = || asker.is_client && !partition.knows_the_end();
     if is_guess() && !matches!(asked.timestamp, EARLIEST | EARLIEST_LOCAL | LATEST_TIERED) {
         return Err(if ctx.version >= 5 { code::OFFSET_NOT_AVAILABLE } else { code::LEADER_NOT_AVAILABLE });

@@ -54,6 +54,11 @@ impl Partition {
                 leader.step(now, Input::Configured(config), &mut effects);
             }
             _ => {
+                if role.leader().is_some() {
+                    // Elected again: what is queued carries the epoch that is over, and must not land in the next.
+                    self.log.drop_unwritten();
+                    self.waiters.fail_produces(self.log.end(), &AppendError::Dropped);
+                }
                 self.log.assign_epoch(state.leader_epoch, self.log.end())?;
                 role.hint = LeaderHint { leader: me, leader_epoch: state.leader_epoch };
                 let end = self.log.end();
@@ -133,7 +138,7 @@ impl Partition {
             tracing::warn!(topic = %self.topic, partition = self.index, %error, "an append failed and was taken back");
             self.waiters.fail_produces(from, &error);
         }
-        self.step(now, Input::Appended { end });
+        self.step_in(None, now, Input::Appended { end });
         self.wake();
         if self.log.needs_sync(now_ms) {
             self.start_sync(now_ms, now);

@@ -29,13 +29,13 @@ pub(crate) struct FollowerFetch {
 }
 
 impl Partition {
-    /// Feeds the leader's machine, if there is one.
+    /// Feeds the leader's machine, if there is one; whoever waits for the watermark hears of it.
     pub(crate) fn step(&self, now: Tick, input: Input) {
-        self.step_in(None, now, input);
+        self.tell(None, now, input);
     }
 
     /// Feeds the leader's machine if it leads in `epoch` (in any, for `None`). Did the watermark move?
-    fn step_in(&self, epoch: Option<LeaderEpoch>, now: Tick, input: Input) -> bool {
+    pub(super) fn step_in(&self, epoch: Option<LeaderEpoch>, now: Tick, input: Input) -> bool {
         let mut role = self.role.lock();
         let Some(leader) = role.leader_mut() else { return false };
         if epoch.is_some_and(|epoch| epoch != leader.leader_epoch()) {

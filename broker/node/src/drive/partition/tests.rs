@@ -3,7 +3,7 @@
 use ballast_core::machine::Tick;
 use ballast_core::replica::{Input, LeaderConfig, LeaderState};
 use ballast_log::disk::RealDisk;
-use ballast_log::{AppendError, LogConfig, Origin, validate};
+use ballast_log::{AppendError, LogConfig, Origin, ValidBatch, validate};
 use ballast_wire::batch::{BatchBuilder, Compression};
 use tempfile::TempDir;
 
@@ -27,12 +27,15 @@ fn led(folder: &TempDir) -> (Arc<Partition>, Wishes) {
     (partition, wishes)
 }
 
-fn produce(partition: &Arc<Partition>, until: Until) -> ProduceWait {
+fn batch() -> ValidBatch {
     let mut builder = BatchBuilder::new(Compression::None);
     builder.push(NOW_MS, None, Some(b"value"), &[]);
     let origin = Origin::Client { produce_version: 9, transactions_v2: false };
-    let batch = validate(&builder.finish(), &LogConfig::default(), origin, NOW_MS).unwrap();
-    partition.produce(batch, until, NOW_MS, NOW).unwrap().wait
+    validate(&builder.finish(), &LogConfig::default(), origin, NOW_MS).unwrap()
+}
+
+fn produce(partition: &Arc<Partition>, until: Until) -> ProduceWait {
+    partition.produce(batch(), until, NOW_MS, NOW).unwrap().wait
 }
 
 #[test]
@@ -102,4 +105,22 @@ fn deleted_records_are_gone_once_every_replica_that_is_alive_has_dropped_them() 
     assert_eq!(partition.low_watermark(), Some(0));
     partition.follower_fetched(3, NOW, fetched(1, 1));
     assert_eq!(partition.low_watermark(), Some(1));
+}
+
+#[test]
+fn a_leader_that_is_elected_again_keeps_what_is_written_and_drops_what_is_queued_under_the_old_epoch() {
+    let folder = tempfile::tempdir().unwrap();
+    let (partition, _wishes) = led(&folder);
+    let mut written = produce(&partition, Until::Committed);
+    let mut queued = partition.enqueue(batch(), Until::Committed, NOW_MS).unwrap().wait;
+    let state = LeaderState { leader_epoch: 4, partition_epoch: 8, replicas: vec![1, 2], isr: vec![1, 2] };
+    partition.lead(1, state, LeaderConfig { min_isr: 1, durable: false, lag_max_ms: 10_000 }, NOW).unwrap();
+    assert!(matches!(queued.try_recv(), Ok(Err(AppendError::Dropped))));
+    assert!(written.try_recv().is_err(), "it waits on");
+    partition.write(1, NOW_MS, NOW);
+    assert_eq!((partition.log.end(), partition.log.epoch_at(0)), (1, Some(3)));
+    partition.follower_fetched(4, NOW, fetched(1, 0));
+    assert!(matches!(written.try_recv(), Ok(Ok(()))));
+    drop(produce(&partition, Until::Published));
+    assert_eq!((partition.log.end(), partition.log.epoch_at(1)), (2, Some(4)));
 }
