@@ -92,6 +92,21 @@ pub fn machine_busy_seconds() -> Result<f64, Failure> {
     busy_ticks(&stat).map(|ticks| ticks as f64 / TICKS_PER_SECOND).ok_or_else(|| Failure::new("/proc/stat"))
 }
 
+/// Bytes that have gone over the loopback interface so far, each counted once, whoever sent them.
+///
+/// # Errors
+/// There is no `/proc`.
+pub fn loopback_bytes() -> Result<u64, Failure> {
+    let devices = read("/proc/net/dev")?;
+    received_bytes(&devices, "lo").ok_or_else(|| Failure::new("/proc/net/dev"))
+}
+
+/// `NAME: bytes packets …`, received first.
+fn received_bytes(devices: &str, name: &str) -> Option<u64> {
+    let of_name = |line: &'_ str| line.trim_start().strip_prefix(name)?.strip_prefix(':').map(str::to_owned);
+    devices.lines().find_map(of_name)?.split_ascii_whitespace().next()?.parse().ok()
+}
+
 /// utime and stime are the 14th and 15th field; the 2nd, the name in parentheses, may hold blanks.
 fn ticks(stat: &str) -> Option<u64> {
     let after_name = &stat[stat.rfind(')')? + 1..];
@@ -134,6 +149,13 @@ mod tests {
     #[test]
     fn idle_time_waiting_for_the_disk_and_guests_are_not_work() {
         assert_eq!(busy_ticks("cpu  1 2 4 1000 2000 8 16 32 64 128\ncpu0 9 9"), Some(1 + 2 + 4 + 8 + 16 + 32));
+    }
+
+    #[test]
+    fn an_interface_is_found_by_its_whole_name() {
+        let devices = "Inter-|   Receive\n face |bytes    packets\n  lox: 7 1 0\n    lo:4096      12    0\n";
+        assert_eq!(received_bytes(devices, "lo"), Some(4096));
+        assert_eq!(received_bytes(devices, "eth0"), None);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use ballast_benches::limits::{self, Limit};
 use ballast_benches::load::{self, Cpu, Fetch, Pace, Produce, Span, Target};
 use ballast_benches::process::Footprint;
 use ballast_benches::runs::case::{Case, PRODUCE_WINDOW};
-use ballast_benches::runs::{embedded, partitions, side_by_side, startup};
+use ballast_benches::runs::{cluster, embedded, partitions, side_by_side, startup};
 use ballast_benches::{Failure, records};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -44,6 +44,8 @@ enum Command {
     Startup(StartupArguments),
     /// Thousands of partitions: made, written, restarted, recovered.
     Partitions(PartitionsArguments),
+    /// Three nodes, beside three of Apache Kafka in turns: replication, fail-over, catching up, thousands of partitions.
+    Cluster(ClusterArguments),
 }
 
 #[derive(Debug, Args)]
@@ -171,6 +173,49 @@ struct PartitionsArguments {
     kafka: bool,
 }
 
+#[derive(Debug, Args)]
+struct ClusterArguments {
+    /// Only these measurements [default: all].
+    #[arg(long, value_enum, value_delimiter = ',')]
+    only: Vec<cluster::Bench>,
+    /// Without Apache Kafka.
+    #[arg(long)]
+    alone: bool,
+    /// P4 and L3: pairs of windows for each load.
+    #[arg(long, default_value_t = 5)]
+    pairs: usize,
+    /// P4: seconds of a window.
+    #[arg(long, default_value_t = 6.0)]
+    seconds: f64,
+    /// L3: seconds of a window, which must hold thousands of records.
+    #[arg(long, default_value_t = 20.0)]
+    latency_seconds: f64,
+    /// P4: a window also ends after so many MiB; there are three copies of each.
+    #[arg(long, default_value_t = 512)]
+    mib_max: u64,
+    /// P4, L3 and R1: seconds that Kafka is driven before anything counts.
+    #[arg(long, default_value_t = 60.0)]
+    warm_seconds: f64,
+    /// S5: kills with the active controller elsewhere, and as many with it on the killed node.
+    #[arg(long, default_value_t = 10)]
+    kills: usize,
+    /// R1: MiB that are written while the follower is away.
+    #[arg(long, default_value_t = 2048)]
+    backlog_mib: u64,
+    /// R1: how often it is away.
+    #[arg(long, default_value_t = 3)]
+    absences: usize,
+    /// A1: topics.
+    #[arg(long, default_value_t = 1_000)]
+    topics: usize,
+    /// A1: partitions of each.
+    #[arg(long, default_value_t = 10)]
+    partitions: i32,
+    /// Writes all values to this file, as JSON.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
 fn main() -> ExitCode {
     let suite = Suite::parse();
     match run(&suite) {
@@ -195,6 +240,7 @@ fn run(suite: &Suite) -> Result<(), Failure> {
             let software: Vec<Software> = [Some(ours(suite)?), kafka].into_iter().flatten().collect();
             startup::run(&software, &root, &plan)
         }
+        Command::Cluster(arguments) => run_cluster(suite, arguments, &root),
         Command::Partitions(arguments) => {
             let PartitionsArguments { topics, partitions, unflushed_kib, .. } = *arguments;
             let software = if arguments.kafka { must_have(kafka()?)? } else { ours(suite)? };
@@ -221,7 +267,7 @@ fn run_limits(arguments: &LimitsArguments, root: &Path) -> Result<(), Failure> {
 
 fn run_load(suite: &Suite, arguments: &LoadArguments, root: &Path) -> Result<(), Failure> {
     let (_node, target) = match &arguments.bootstrap_server {
-        Some(bootstrap) => (None, Target { bootstrap: bootstrap.clone(), cpu: arguments.pid.map(Cpu::Process) }),
+        Some(bootstrap) => (None, Target::one(bootstrap.clone(), arguments.pid.map(Cpu::Process))),
         None => {
             let software = if arguments.kafka { must_have(kafka()?)? } else { ours(suite)? };
             let node = Node::started(&software, root, &[])?;
@@ -230,7 +276,7 @@ fn run_load(suite: &Suite, arguments: &LoadArguments, root: &Path) -> Result<(),
         }
     };
     let topic = Topic::unique("load", arguments.partitions);
-    let mut client = Client::connect(&target.bootstrap)?;
+    let mut client = Client::connect(&target.brokers[0])?;
     client.create_topics(std::slice::from_ref(&topic), &configs(&arguments.config)?)?;
     client.await_serving(std::slice::from_ref(&topic), 60)?;
     let run = Span { seconds: arguments.seconds, bytes: arguments.mib_max * MIB };
@@ -263,7 +309,7 @@ fn run_load(suite: &Suite, arguments: &LoadArguments, root: &Path) -> Result<(),
         println!("{}", outcome.line());
         rustix::fs::sync();
     }
-    if let Some(Cpu::Process(pid)) = target.cpu {
+    if let [Cpu::Process(pid)] = target.cpu[..] {
         println!("{:?}", Footprint::of(pid)?);
     }
     client.delete_topics(&[topic])
@@ -288,6 +334,25 @@ fn run_side_by_side(suite: &Suite, arguments: &SideArguments, root: &Path) -> Re
         None => kafka()?,
     };
     side_by_side::run(&ours(suite)?, peer.as_ref(), root, &cases, &plan, arguments.csv.as_deref())
+}
+
+fn run_cluster(suite: &Suite, arguments: &ClusterArguments, root: &Path) -> Result<(), Failure> {
+    let all = cluster::Bench::value_variants();
+    let plan = cluster::Plan {
+        benches: if arguments.only.is_empty() { all.to_vec() } else { arguments.only.clone() },
+        pairs: arguments.pairs,
+        seconds: arguments.seconds,
+        latency_seconds: arguments.latency_seconds,
+        window_bytes_max: arguments.mib_max * MIB,
+        peer_warm_seconds: arguments.warm_seconds,
+        kills: arguments.kills,
+        backlog_bytes: arguments.backlog_mib * MIB,
+        absences: arguments.absences,
+        topics: arguments.topics,
+        partitions: arguments.partitions,
+    };
+    let peer = if arguments.alone { None } else { kafka()? };
+    cluster::run(&ours(suite)?, peer.as_ref(), root, &plan, arguments.json.as_deref())
 }
 
 fn configs(pairs: &[String]) -> Result<Vec<(&str, &str)>, Failure> {

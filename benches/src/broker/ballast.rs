@@ -41,6 +41,10 @@ impl Ballast {
         let mut command = Command::new(&self.program);
         command.arg("serve").arg("--data-dir").arg(site.data());
         command.arg("--listen").arg(format!("127.0.0.1:{}", site.port)).args(["--http", "127.0.0.1:0"]);
+        if site.has_peers() {
+            command.arg("--node-id").arg(site.id.to_string()).arg("--quorum").arg(site.voters());
+            command.arg("--controller").arg(format!("127.0.0.1:{}", site.controller_port()));
+        }
         let of_site = site.settings.iter().map(|(key, value)| format!("{key}={value}"));
         for setting in of_site.chain(self.settings.iter().cloned()) {
             command.arg("--set").arg(setting);

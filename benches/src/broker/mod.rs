@@ -2,9 +2,10 @@
 //!
 //! Holds: a node keeps its folder and its address over restarts, and its process never outlives it.
 //!
-//! Read next: `ballast` (how ours is started), `ballast_tests::foreign::kafka` (how the peer is, here and in the tests).
+//! Read next: `ballast` (how ours is started), `cluster` (several of them), `ballast_tests::foreign::kafka` (how the peer is, here and in the tests).
 
 mod ballast;
+mod cluster;
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -16,10 +17,12 @@ use tempfile::TempDir;
 
 pub use ballast::Ballast;
 pub use ballast_tests::foreign::kafka::Kafka;
+pub use cluster::Cluster;
 
 use crate::client::Client;
 use crate::clock::{SECOND_NS, now_ns, rest, seconds_between};
 use crate::load::{Cpu, Target};
+use crate::process::cpu_seconds;
 use crate::{Doing as _, Failure};
 
 /// How long a broker may take to accept connections, in seconds.
@@ -27,8 +30,12 @@ const START_SECONDS_MAX: u64 = 180;
 /// How long it may take to stop, in seconds.
 const STOP_SECONDS_MAX: u64 = 180;
 
+/// Lines of a log that say why a broker did not come up.
+const LOG_LINES_SHOWN: usize = 5;
 /// As Kafka's own start script gives it.
 const KAFKA_HEAP: [&str; 2] = ["-Xms1g", "-Xmx1g"];
+/// For each of several nodes on one machine.
+const KAFKA_PEER_HEAP: [&str; 2] = ["-Xms512m", "-Xmx512m"];
 
 /// What a node runs.
 #[derive(Debug, Clone)]
@@ -69,6 +76,10 @@ impl Node {
         fs::create_dir_all(root).doing(root.display())?;
         let folder = tempfile::tempdir_in(root).doing(root.display())?;
         let site = Site::new(folder.path(), settings).map_err(Failure::new)?;
+        Node::at(software, site, folder)
+    }
+
+    fn at(software: &Software, site: Site, folder: TempDir) -> Result<Node, Failure> {
         if let Software::Kafka(kafka) = software {
             kafka.format(&site).map_err(Failure::new)?;
         }
@@ -105,12 +116,20 @@ impl Node {
         self.child.as_ref().map(Child::id).ok_or_else(|| Failure::new(format!("{} does not run", self.software.name())))
     }
 
+    /// CPU time that its process has used, in seconds.
+    ///
+    /// # Errors
+    /// It does not run.
+    pub fn cpu_seconds(&self) -> Result<f64, Failure> {
+        cpu_seconds(self.pid()?)
+    }
+
     /// For the load generator.
     ///
     /// # Errors
     /// It does not run.
     pub fn target(&self) -> Result<Target, Failure> {
-        Ok(Target { bootstrap: self.bootstrap(), cpu: Some(Cpu::Process(self.pid()?)) })
+        Ok(Target::one(self.bootstrap(), Some(Cpu::Process(self.pid()?))))
     }
 
     /// Starts the process and returns at once.
@@ -120,7 +139,10 @@ impl Node {
     pub fn spawn(&mut self) -> Result<(), Failure> {
         let mut command = match &self.software {
             Software::Ballast(ballast) => ballast.serve(&self.site),
-            Software::Kafka(kafka) => kafka.serve(&self.site, &KAFKA_HEAP),
+            Software::Kafka(kafka) => {
+                let heap = if self.site.has_peers() { &KAFKA_PEER_HEAP } else { &KAFKA_HEAP };
+                kafka.serve(&self.site, heap)
+            }
         };
         let log = File::create(self.log_path()).doing("cannot write the broker's log")?;
         let errors = log.try_clone().doing("cannot write the broker's log")?;
@@ -135,11 +157,32 @@ impl Node {
     /// It does not come up; the end of its log is in the message.
     pub fn start(&mut self) -> Result<Client, Failure> {
         self.spawn()?;
+        self.await_connection()
+    }
+
+    /// Waits until it accepts a connection.
+    ///
+    /// # Errors
+    /// As [`Node::start`].
+    pub fn await_connection(&self) -> Result<Client, Failure> {
         Client::connect_when_ready(&self.bootstrap(), START_SECONDS_MAX).map_err(|failure| {
-            let log = fs::read_to_string(self.log_path()).unwrap_or_default();
-            let tail = log.lines().rev().take(5).collect::<Vec<_>>().join("\n");
-            Failure::new(format!("{} did not come up: {failure}\n{tail}", self.software.name()))
+            Failure::new(format!("{} did not come up: {failure}\n{}", self.software.name(), self.log_end()))
         })
+    }
+
+    /// The last lines of its log, for a person.
+    #[must_use]
+    pub fn log_end(&self) -> String {
+        let log = fs::read_to_string(self.log_path()).unwrap_or_default();
+        let mut lines: Vec<&str> = log.lines().rev().take(LOG_LINES_SHOWN).collect();
+        lines.reverse();
+        lines.join("\n")
+    }
+
+    /// Does its process run?
+    #[must_use]
+    pub fn runs(&self) -> bool {
+        self.child.is_some()
     }
 
     /// SIGTERM, and waits for the end. Gives the seconds that it took.

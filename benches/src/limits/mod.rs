@@ -52,7 +52,7 @@ pub fn run(limit: Limit, folder: &Path, window: usize, warm: Span, run: Span) ->
             Limit::Append { batch_bytes } => (Box::new(append::Append::new(batch_bytes)), window),
             Limit::Sendfile { chunk_bytes } => (Box::new(sendfile::Read::new(chunk_bytes)), 1),
         };
-        let target = Target { bootstrap, cpu: Some(Cpu::Thread(thread)) };
+        let target = Target::one(bootstrap, Some(Cpu::Thread(thread)));
         let pace = Pace { connections: 1, window, rate_per_second: None, warm, run };
         let _apart = cores::pin(cores::CLIENT);
         let outcome = load::run(&target, &pace, work.as_mut());

@@ -31,7 +31,7 @@ pub fn run(target: &Target, pace: &Pace, work: &mut dyn Work) -> Result<Outcome,
     let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).doing("epoll")?;
     let mut connections = Vec::new();
     for index in 0..pace.connections {
-        let connection = Connection::open(&target.bootstrap, INBOUND_BYTES)?;
+        let connection = Connection::open(&target.brokers[index % target.brokers.len()], INBOUND_BYTES)?;
         let data = epoll::EventData::new_u64(index as u64);
         epoll::add(&epoll, &connection.stream, data, epoll::EventFlags::IN).doing("epoll")?;
         connections.push(connection);
@@ -63,7 +63,8 @@ struct Reading {
 
 impl Reading {
     fn take(target: &Target) -> Result<Reading, Failure> {
-        let server_cpu = target.cpu.as_ref().map(Cpu::seconds).transpose()?;
+        let server_cpu = target.cpu.iter().map(Cpu::seconds).sum::<Result<f64, Failure>>()?;
+        let server_cpu = (!target.cpu.is_empty()).then_some(server_cpu);
         let busy = machine_busy_seconds()?;
         Ok(Reading { now_ns: now_ns(), client_cpu_ns: thread_cpu_ns(), server_cpu, busy })
     }

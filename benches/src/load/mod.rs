@@ -53,10 +53,18 @@ pub struct Pace {
 /// Who is put under load.
 #[derive(Debug, Clone)]
 pub struct Target {
-    /// `HOST:PORT`.
-    pub bootstrap: String,
-    /// Whose CPU time shall be counted, if any.
-    pub cpu: Option<Cpu>,
+    /// `HOST:PORT` of the brokers; connections go to them in turn.
+    pub brokers: Vec<String>,
+    /// Whose CPU time shall be counted, if anybody's.
+    pub cpu: Vec<Cpu>,
+}
+
+impl Target {
+    /// One broker.
+    #[must_use]
+    pub fn one(bootstrap: String, cpu: Option<Cpu>) -> Target {
+        Target { brokers: vec![bootstrap], cpu: cpu.into_iter().collect() }
+    }
 }
 
 /// Who serves.

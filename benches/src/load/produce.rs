@@ -16,30 +16,46 @@ const TIMEOUT_MS: i32 = 30_000;
 pub struct Produce {
     /// A request for each partition, encoded once.
     requests: Vec<Request>,
-    /// Where each connection is; connections start apart.
-    next: Vec<usize>,
+    /// The partitions that each connection goes round, and which of them is next.
+    rounds: Vec<(Vec<usize>, usize)>,
     batch_bytes: u64,
 }
 
 impl Produce {
-    /// Work for `connections` connections.
+    /// Work for `connections` connections, each of which goes round all partitions; they start apart.
     ///
     /// # Panics
     /// With acks 0: there would be no answers to count.
     #[must_use]
     pub fn new(topic: &Topic, batch: &Bytes, acks: i16, connections: usize) -> Produce {
+        let partitions = topic.partitions as usize;
+        let round = |connection| ((0..partitions).collect(), connection * partitions / connections);
+        Produce::around(topic, batch, acks, (0..connections).map(round).collect())
+    }
+
+    /// Work for as many connections as there are lists of partitions; each goes round its own.
+    ///
+    /// # Panics
+    /// As [`Produce::new`], and if a list is empty.
+    #[must_use]
+    pub fn divided(topic: &Topic, batch: &Bytes, acks: i16, lists: &[Vec<i32>]) -> Produce {
+        let round = |list: &Vec<i32>| (list.iter().map(|index| *index as usize).collect(), 0);
+        Produce::around(topic, batch, acks, lists.iter().map(round).collect())
+    }
+
+    fn around(topic: &Topic, batch: &Bytes, acks: i16, rounds: Vec<(Vec<usize>, usize)>) -> Produce {
         assert_ne!(acks, 0, "acks 0 has no answers");
-        let requests: Vec<Request> = (0..topic.partitions).map(|index| encode(topic, index, batch, acks)).collect();
-        let next = (0..connections).map(|connection| connection * requests.len() / connections).collect();
-        Produce { requests, next, batch_bytes: batch.len() as u64 }
+        assert!(rounds.iter().all(|(round, _)| !round.is_empty()), "a connection has no partitions: {rounds:?}");
+        let requests = (0..topic.partitions).map(|index| encode(topic, index, batch, acks)).collect();
+        Produce { requests, rounds, batch_bytes: batch.len() as u64 }
     }
 }
 
 impl Work for Produce {
     fn request(&mut self, connection: usize) -> Request {
-        let next = &mut self.next[connection];
-        let request = self.requests[*next].clone();
-        *next = (*next + 1) % self.requests.len();
+        let (round, next) = &mut self.rounds[connection];
+        let request = self.requests[round[*next]].clone();
+        *next = (*next + 1) % round.len();
         request
     }
 
@@ -109,5 +125,17 @@ mod tests {
             seen.push(decoded.topics[0].partitions[0].index);
         }
         assert_eq!(seen, [0, 1, 1], "each connection goes round on its own");
+    }
+
+    #[test]
+    fn connections_that_divide_a_topic_keep_to_their_own_partitions() {
+        let batch = records::batch(0, 5).bytes;
+        let topic = Topic::new("t", 3);
+        let mut work = Produce::divided(&topic, &batch, -1, &[vec![2, 0], vec![1]]);
+        let whole = |request: Request| [&request.front[..], &request.records, &request.back].concat();
+        let wanted: Vec<Vec<u8>> = (0..3).map(|index| whole(encode(&topic, index, &batch, -1))).collect();
+        let seen = [0, 0, 0, 1, 1].map(|connection| whole(work.request(connection)));
+        let seen = seen.map(|request| wanted.iter().position(|known| *known == request));
+        assert_eq!(seen, [Some(2), Some(0), Some(2), Some(1), Some(1)]);
     }
 }

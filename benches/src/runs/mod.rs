@@ -1,9 +1,10 @@
 //! The measurements: what is run, in which order, and how it is shown.
 //!
 //! Read next: `case` (the workloads), `side_by_side` (pairs of windows, limits between them), `startup`,
-//! `embedded`, `partitions`.
+//! `embedded`, `partitions`, `cluster` (three nodes).
 
 pub mod case;
+pub mod cluster;
 pub mod embedded;
 pub mod partitions;
 pub mod side_by_side;

@@ -1,10 +1,11 @@
-//! Apache Kafka as a broker: one node in KRaft mode, controller and broker in one.
+//! Apache Kafka as a broker: nodes in KRaft mode, each controller and broker in one, alone or several that form a cluster.
 //!
 //! Two ways in: [`Kafka`] gives the commands to whoever keeps the process himself (the benches), [`Peer`] is a running
 //! node for tests that compare. Flags of the virtual machine are those of Kafka's own start script, with the heap that
 //! the caller chooses.
 //!
-//! Holds: internal topics have one replica and a group does not wait for members to come, as on a node of ours.
+//! Holds: internal topics have as many replicas as there are nodes, three at most, and a group does not wait for members
+//! to come, as on nodes of ours.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -19,7 +20,7 @@ use super::jars::Jars;
 use super::{both, skip};
 use crate::raw::rows::eventually_within;
 
-/// Any id will do; a formatted folder must have one.
+/// Any id will do; a formatted folder must have one, and nodes of one cluster the same.
 const CLUSTER_ID: &str = "MkU3OEVBNTcwNTJENDM2Qg";
 /// As `kafka-server-start.sh` and `kafka-run-class.sh` start a broker.
 const VM_FLAGS: [&str; 5] = [
@@ -30,6 +31,8 @@ const VM_FLAGS: [&str; 5] = [
     "-Djava.awt.headless=true",
 ];
 const TOOL_HEAP: &str = "-Xmx256m";
+/// More replicas of an internal topic than this nobody needs.
+const INTERNAL_REPLICAS_MAX: usize = 3;
 /// Enough for a test: a few topics, a few records.
 const PEER_HEAP: [&str; 2] = ["-Xms512m", "-Xmx512m"];
 /// How long a node may take to accept connections, in ms. It takes about 5,000; a busy machine takes longer.
@@ -42,20 +45,62 @@ pub struct Site {
     pub folder: PathBuf,
     /// Where clients connect, on 127.0.0.1.
     pub port: u16,
-    /// For the controller, on 127.0.0.1.
-    pub controller_port: u16,
+    /// Its node id.
+    pub id: u32,
+    /// Node ids of the voters, this node among them, and the ports of their controllers on 127.0.0.1.
+    pub quorum: Vec<(u32, u16)>,
     /// Broker settings, with Kafka's names; they win over those that every node gets.
     pub settings: Vec<(String, String)>,
 }
 
 impl Site {
-    /// A place in this folder, on ports of its own.
+    /// A place in this folder for a node that is alone, on ports of its own.
     ///
     /// # Errors
     /// No port is free.
     pub fn new(folder: &Path, settings: &[(&str, &str)]) -> Result<Site, String> {
+        Ok(Site::at(folder, 1, vec![(1, free_port()?)], free_port()?, settings))
+    }
+
+    /// Places for nodes that form a cluster, one in each of these folders, with node ids from 1 on; all of them vote.
+    ///
+    /// # Errors
+    /// No port is free.
+    pub fn cluster(folders: &[&Path], settings: &[(&str, &str)]) -> Result<Vec<Site>, String> {
+        let ids = 1..=folders.len() as u32;
+        let quorum: Vec<(u32, u16)> = ids.map(|id| Ok((id, free_port()?))).collect::<Result<_, String>>()?;
+        let place = |(folder, (id, _)): (&&Path, &(u32, u16))| {
+            Ok(Site::at(folder, *id, quorum.clone(), free_port()?, settings))
+        };
+        folders.iter().zip(&quorum).map(place).collect()
+    }
+
+    fn at(folder: &Path, id: u32, quorum: Vec<(u32, u16)>, port: u16, settings: &[(&str, &str)]) -> Site {
         let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-        Ok(Site { folder: folder.to_owned(), port: free_port()?, controller_port: free_port()?, settings })
+        Site { folder: folder.to_owned(), port, id, quorum, settings }
+    }
+
+    /// Is it one of several?
+    #[must_use]
+    pub fn has_peers(&self) -> bool {
+        self.quorum.len() > 1
+    }
+
+    /// The port of its own controller.
+    ///
+    /// # Panics
+    /// If it is not among the voters.
+    #[must_use]
+    pub fn controller_port(&self) -> u16 {
+        let own = self.quorum.iter().find(|(id, _)| *id == self.id);
+        own.unwrap_or_else(|| panic!("node {} is not among the voters {:?}", self.id, self.quorum)).1
+    }
+
+    /// The voters as `controller.quorum.voters` has them: `ID@HOST:PORT,…`.
+    #[must_use]
+    pub fn voters(&self) -> String {
+        let voters: Vec<String> = self.quorum.iter().map(|(id, port)| format!("{id}@127.0.0.1:{port}")).collect();
+        voters.join(",")
     }
 
     /// Where the data go.
@@ -158,20 +203,22 @@ impl Drop for Peer {
 }
 
 fn properties(site: &Site) -> String {
-    let (port, controller, data) = (site.port, site.controller_port, site.data());
+    let (id, voters, data) = (site.id, site.voters(), site.data());
+    let (port, controller) = (site.port, site.controller_port());
+    let replicas = site.quorum.len().min(INTERNAL_REPLICAS_MAX);
     let mut text = format!(
         "process.roles=broker,controller\n\
-         node.id=1\n\
-         controller.quorum.voters=1@127.0.0.1:{controller}\n\
+         node.id={id}\n\
+         controller.quorum.voters={voters}\n\
          listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}\n\
          advertised.listeners=PLAINTEXT://127.0.0.1:{port}\n\
          controller.listener.names=CONTROLLER\n\
          listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT\n\
          inter.broker.listener.name=PLAINTEXT\n\
-         offsets.topic.replication.factor=1\n\
-         transaction.state.log.replication.factor=1\n\
+         offsets.topic.replication.factor={replicas}\n\
+         transaction.state.log.replication.factor={replicas}\n\
          transaction.state.log.min.isr=1\n\
-         share.coordinator.state.topic.replication.factor=1\n\
+         share.coordinator.state.topic.replication.factor={replicas}\n\
          share.coordinator.state.topic.min.isr=1\n\
          group.initial.rebalance.delay.ms=0\n\
          log.dirs={}\n",

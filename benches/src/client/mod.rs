@@ -1,6 +1,10 @@
 //! What a measurement asks of a broker besides records: topics made, led, looked at and deleted.
 //!
 //! One blocking connection, one request at a time, in versions of a plain form that Apache Kafka 4.x and Ballast both speak.
+//!
+//! Read next: `cluster` (what is asked of several nodes: who leads what, who is the active controller).
+
+mod cluster;
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -10,6 +14,8 @@ use ballast_wire::Chunk;
 use ballast_wire::frame::{ApiKey, Pieces, Reader, RequestHeader, WireError, Writer, parse_response_header};
 use ballast_wire::produce::{ProducePartition, ProduceRequest, ProduceResponse, ProduceTopic};
 use bytes::Bytes;
+
+pub use cluster::{PartitionView, View};
 
 use crate::clock::{SECOND_NS, now_ns, rest};
 use crate::{Doing as _, Failure};
@@ -27,6 +33,8 @@ const ASK_AGAIN_SECONDS: f64 = 0.0005;
 
 const LATEST: i64 = -1;
 const NO_LEADER: i32 = -1;
+/// Partitions and replicas of a topic whose placement says them.
+const NOT_GIVEN: i32 = -1;
 const TOPIC_ALREADY_EXISTS: i16 = 36;
 
 /// A connection for administration.
@@ -90,12 +98,52 @@ impl Client {
     /// # Errors
     /// The broker refuses one.
     pub fn create_topics(&mut self, topics: &[Topic], configs: &[(&str, &str)]) -> Result<(), Failure> {
+        self.create_replicated(topics, 1, configs)
+    }
+
+    /// Makes topics with so many replicas; one that is there already is as good.
+    ///
+    /// # Errors
+    /// The broker refuses one.
+    pub fn create_replicated(
+        &mut self,
+        topics: &[Topic],
+        replicas: i16,
+        configs: &[(&str, &str)],
+    ) -> Result<(), Failure> {
+        self.create(topics, configs, |out, topic| {
+            out.i32(topic.partitions);
+            out.i16(replicas);
+            out.count(Some(0));
+        })
+    }
+
+    /// Makes a topic whose every partition has its replicas on these nodes; the first is the preferred leader.
+    ///
+    /// # Errors
+    /// The broker refuses it.
+    pub fn create_assigned(&mut self, topic: &Topic, nodes: &[i32], configs: &[(&str, &str)]) -> Result<(), Failure> {
+        self.create(std::slice::from_ref(topic), configs, |out, topic| {
+            out.i32(NOT_GIVEN);
+            out.i16(NOT_GIVEN as i16);
+            let rows: Vec<i32> = (0..topic.partitions).collect();
+            out.array(&rows, |out, partition| {
+                out.i32(*partition);
+                out.array(nodes, |out, node| out.i32(*node));
+            });
+        })
+    }
+
+    fn create(
+        &mut self,
+        topics: &[Topic],
+        configs: &[(&str, &str)],
+        placement: impl Fn(&mut Writer, &Topic),
+    ) -> Result<(), Failure> {
         let frame = self.call(ApiKey::CREATE_TOPICS, 4, |out| {
             out.array(topics, |out, topic| {
                 out.string(&topic.name);
-                out.i32(topic.partitions);
-                out.i16(1);
-                out.count(Some(0));
+                placement(out, topic);
                 out.array(configs, |out, (key, value)| {
                     out.string(key);
                     out.string(value);
@@ -166,25 +214,8 @@ impl Client {
     }
 
     fn led_partitions(&mut self, topics: &[Topic]) -> Result<i32, Failure> {
-        let frame = self.call(ApiKey::METADATA, 4, |out| {
-            out.array(topics, |out, topic| out.string(&topic.name));
-            out.bool(false);
-        })?;
-        let led = read(&frame, ApiKey::METADATA, 4, |body| {
-            body.i32()?;
-            body.array(12, |body| Ok((body.i32()?, body.string()?, body.i32()?, body.nullable_string()?)))?;
-            body.nullable_string()?;
-            body.i32()?;
-            body.array(9, |body| {
-                let (_code, _name, _internal) = (body.i16()?, body.string()?, body.bool()?);
-                body.array(18, |body| {
-                    let (code, _, leader) = (body.i16()?, body.i32()?, body.i32()?);
-                    let (_replicas, _in_sync) = (body.array(4, Reader::i32)?, body.array(4, Reader::i32)?);
-                    Ok(code == 0 && leader != NO_LEADER)
-                })
-            })
-        })?;
-        Ok(led.into_iter().flatten().filter(|led| *led).count() as i32)
+        let view = self.view(topics)?;
+        Ok(view.partitions().filter(|partition| partition.leader.is_some()).count() as i32)
     }
 
     /// The end offset of every partition of the topics, in their order; an error code where there is none.
@@ -192,12 +223,20 @@ impl Client {
     /// # Errors
     /// The broker does not answer.
     pub fn end_offsets(&mut self, topics: &[Topic]) -> Result<Vec<Result<i64, i16>>, Failure> {
+        let all = |topic: &Topic| (topic.name.clone(), (0..topic.partitions).collect());
+        self.end_offsets_of(&topics.iter().map(all).collect::<Vec<_>>())
+    }
+
+    /// The end offset of these partitions of topics, in their order; an error code where there is none.
+    ///
+    /// # Errors
+    /// The broker does not answer.
+    pub fn end_offsets_of(&mut self, topics: &[(String, Vec<i32>)]) -> Result<Vec<Result<i64, i16>>, Failure> {
         let frame = self.call(ApiKey::LIST_OFFSETS, 1, |out| {
             out.i32(-1);
-            out.array(topics, |out, topic| {
-                out.string(&topic.name);
-                let rows: Vec<i32> = (0..topic.partitions).collect();
-                out.array(&rows, |out, partition| {
+            out.array(topics, |out, (name, rows)| {
+                out.string(name);
+                out.array(rows, |out, partition| {
                     out.i32(*partition);
                     out.i64(LATEST);
                 });
@@ -220,8 +259,21 @@ impl Client {
     /// # Errors
     /// The broker does not answer.
     pub fn produce(&mut self, topic: &Topic, batch: &Bytes) -> Result<Vec<i16>, Failure> {
-        let partitions =
-            (0..topic.partitions).map(|index| ProducePartition { index, records: Some(batch.clone()) }).collect();
+        self.produce_to(topic, 0..topic.partitions, batch)
+    }
+
+    /// Appends `batch` to these partitions of a topic with acks=all. Gives the codes of those that refused.
+    ///
+    /// # Errors
+    /// The broker does not answer.
+    pub fn produce_to(
+        &mut self,
+        topic: &Topic,
+        partitions: impl IntoIterator<Item = i32>,
+        batch: &Bytes,
+    ) -> Result<Vec<i16>, Failure> {
+        let row = |index| ProducePartition { index, records: Some(batch.clone()) };
+        let partitions = partitions.into_iter().map(row).collect();
         let topic = ProduceTopic { name: topic.name.as_str().into(), partitions, ..ProduceTopic::default() };
         let request =
             ProduceRequest { transactional_id: None, acks: -1, timeout_ms: REQUEST_TIMEOUT_MS, topics: vec![topic] };
