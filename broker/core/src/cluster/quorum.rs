@@ -116,6 +116,7 @@ impl Quorum {
         for effect in effects {
             match effect {
                 Effect::Propose { proposal, records } => self.open = Some((proposal, records)),
+                Effect::Happened(_) => {}
                 Effect::Respond { to, response } => {
                     if let Some(caller) = self.callers.remove(&to) {
                         self.answers.push((caller, response));

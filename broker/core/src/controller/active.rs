@@ -6,11 +6,12 @@ use super::brokers::{self, check_epoch};
 use super::draft::Draft;
 use super::elect::{balance, elect_leaderless};
 use super::error::BrokerError;
+use super::event::FencedBecause;
 use super::isr::alter_partitions;
 use super::request::{BrokerHeartbeat, HeartbeatReply, ProducerIds, Request, Response};
 use super::sessions::Sessions;
 use super::turn::Turn;
-use super::{Ask, Effect, ProposalId, RequestId, admin, dirs};
+use super::{Ask, Effect, ProposalId, RequestId, admin, dirs, drain};
 use crate::image::{Image, Record};
 use crate::machine::Tick;
 use crate::settings::{BrokerSettings, Statics};
@@ -20,6 +21,8 @@ const PRODUCER_IDS_PER_BLOCK: i32 = 1_000;
 
 /// A pass over leaderships that did not get to the end goes on after this long.
 const BALANCE_AGAIN_MS: Tick = 1_000;
+/// A pass that empties brokers and did not get to the end goes on after this long.
+const DRAIN_AGAIN_MS: Tick = 100;
 
 pub(super) struct Active {
     epoch: u64,
@@ -32,6 +35,8 @@ pub(super) struct Active {
     balance_at: Tick,
     /// When leaderless partitions are next looked through.
     sweep_at: Tick,
+    /// When brokers are next emptied of leaderships; never, if none is to be.
+    drain_at: Tick,
 }
 
 impl Active {
@@ -40,6 +45,7 @@ impl Active {
         Active {
             epoch,
             sessions: Sessions::new(membership.session_timeout_ms, &image, now),
+            drain_at: if drain::is_under_way(&image) { now } else { Tick::MAX },
             turn: Turn::new(image),
             heartbeat_interval_ms: membership.heartbeat_interval_ms,
             last_step: now,
@@ -64,7 +70,7 @@ impl Active {
 
     pub(super) fn wake_at(&self) -> Tick {
         let expiry = self.sessions.next_expiry(self.turn.ahead()).unwrap_or(Tick::MAX);
-        expiry.min(self.balance_at).min(self.sweep_at)
+        expiry.min(self.balance_at).min(self.sweep_at).min(self.drain_at)
     }
 
     pub(super) fn propose(&mut self, next_proposal: &mut ProposalId, out: &mut Vec<Effect>) {
@@ -84,7 +90,12 @@ impl Active {
     pub(super) fn timer(&mut self, statics: &Statics, settings: &BrokerSettings, now: Tick) {
         let mut draft = Draft::new(self.turn.ahead(), statics);
         for broker in self.sessions.expired(&draft.image, now) {
-            brokers::fence(&mut draft, broker);
+            let silent_ms = self.sessions.silent_ms(broker, now);
+            brokers::fence(&mut draft, broker, FencedBecause::Silent(silent_ms));
+        }
+        if now >= self.drain_at {
+            let more = drain::hand_over(&mut draft);
+            self.drain_at = if more { now + DRAIN_AGAIN_MS } else { Tick::MAX };
         }
         if now >= self.balance_at {
             let more = balance(&mut draft);
@@ -98,8 +109,8 @@ impl Active {
     }
 
     fn take(&mut self, draft: Draft<'_>) {
-        let Draft { image, records, .. } = draft;
-        self.turn.decided(image, records);
+        let Draft { image, records, events, .. } = draft;
+        self.turn.decided(image, records, events);
     }
 
     pub(super) fn request(
@@ -147,6 +158,9 @@ impl Active {
             | Request::UpdateFeatures { .. } => admin::decide(ask, &mut draft, request),
         };
         if !dry_run {
+            if matches!(response, Response::AlterConfigs(_)) && drain::is_under_way(&draft.image) {
+                self.drain_at = now;
+            }
             self.take(draft);
         }
         self.turn.respond(id, response, out);

@@ -10,11 +10,12 @@
 
 use ballast_wire::{BrokerId, NO_LEADER};
 
-use super::dirs;
 use super::draft::Draft;
 use super::error::BrokerError;
+use super::event::{Event, FencedBecause};
 use super::request::{BrokerHeartbeat, RegisterBroker};
 use super::sessions::{Leaving, Sessions};
+use super::{dirs, drain};
 use crate::image::{Broker, Directories, EPOCH_IS_INDEX, Image, Record};
 use crate::machine::Tick;
 
@@ -72,6 +73,7 @@ pub(super) fn register(
         let distrusted = !clean && draft.image.elr_enabled();
         remove_from_isrs(draft, id, distrusted);
     }
+    drain::end(draft, id);
     sessions.restart(id, now);
     Ok(())
 }
@@ -125,14 +127,16 @@ fn remove_from_isrs(draft: &mut Draft<'_>, id: BrokerId, distrusted: bool) {
 }
 
 /// Shuts a broker out.
-pub(super) fn fence(draft: &mut Draft<'_>, id: BrokerId) {
+pub(super) fn fence(draft: &mut Draft<'_>, id: BrokerId, why: FencedBecause) {
     draft.push(Record::FenceBroker { id });
+    draft.events.push(Event::Fenced { broker: id, why });
     remove_from_isrs(draft, id, false);
 }
 
 /// Lets a broker take part: it may lead what nobody leads.
 fn unfence(draft: &mut Draft<'_>, id: BrokerId) {
     draft.push(Record::UnfenceBroker { id });
+    draft.events.push(Event::Unfenced { broker: id });
     for (topic, index) in draft.partitions_where(|partition| partition.leader == NO_LEADER) {
         draft.change(topic, index, |_| {});
     }
@@ -140,6 +144,7 @@ fn unfence(draft: &mut Draft<'_>, id: BrokerId) {
 
 fn begin_shutdown(draft: &mut Draft<'_>, sessions: &mut Sessions, id: BrokerId) {
     draft.push(Record::ShutdownBroker { id });
+    draft.events.push(Event::Stopping { broker: id });
     remove_from_isrs(draft, id, false);
     sessions.leave(id, Leaving::Proposed);
 }
@@ -150,6 +155,7 @@ pub(super) fn unregister(draft: &mut Draft<'_>, sessions: &mut Sessions, id: Bro
         return Err(BrokerError::NotRegistered(id));
     }
     draft.push(Record::UnregisterBroker { id });
+    drain::end(draft, id);
     remove_from_isrs(draft, id, true);
     sessions.end(id);
     Ok(())
@@ -178,7 +184,8 @@ pub(super) fn heartbeat(
     match next {
         Next::Active if broker.fenced => unfence(draft, beat.id),
         Next::Leaving if !broker.in_controlled_shutdown => begin_shutdown(draft, sessions, beat.id),
-        Next::Fenced | Next::Released if !broker.fenced => fence(draft, beat.id),
+        Next::Fenced if !broker.fenced => fence(draft, beat.id, FencedBecause::Asked),
+        Next::Released if !broker.fenced => fence(draft, beat.id, FencedBecause::Stopped),
         Next::Fenced | Next::Active | Next::Leaving | Next::Released => {}
     }
     if next == Next::Released {

@@ -10,6 +10,7 @@
 
 use ballast_wire::{BrokerId, NO_LEADER, Uuid};
 
+use super::event::Standing;
 use crate::image::{Partition, Recovery};
 
 /// How hard to look for a leader.
@@ -28,6 +29,8 @@ pub(super) struct Change<'a> {
     pub(super) old: &'a Partition,
     /// May this broker lead: alive, and its replica's directory online?
     pub(super) acceptable: &'a dyn Fn(BrokerId) -> bool,
+    /// Is this broker to lead only what nobody else can?
+    pub(super) drained: &'a dyn Fn(BrokerId) -> bool,
     /// The directory of a replica that is new on this broker.
     pub(super) new_directory: &'a dyn Fn(BrokerId) -> Uuid,
     pub(super) elr_enabled: bool,
@@ -43,15 +46,12 @@ pub(super) struct Change<'a> {
     pub(super) distrusted: Option<BrokerId>,
 }
 
-enum Winner {
-    Clean(BrokerId),
-    Unclean(BrokerId),
-    Nobody,
-}
+/// Who leads, and what made it fit to.
+type Winner = Option<(BrokerId, Standing)>;
 
 impl Change<'_> {
-    /// The partition as it will be; `None` if nothing changes.
-    pub(super) fn build(mut self) -> Option<Partition> {
+    /// The partition as it will be, and how its leader was found, if it has one; `None` if nothing changes.
+    pub(super) fn build(mut self) -> Option<(Partition, Option<Standing>)> {
         self.complete_reassignment();
         let (elr, last_known_elr) = self.eligible();
         let winner = self.elect(&elr, &last_known_elr);
@@ -68,7 +68,7 @@ impl Change<'_> {
             partition_epoch: self.old.partition_epoch,
             recovery: self.recovery,
         };
-        crown(&mut new, &winner, self.old, self.elr_enabled);
+        crown(&mut new, winner, self.old, self.elr_enabled);
         if new.isr.len() >= self.min_isr.min(new.replicas.len()) {
             new.elr.clear();
             new.last_known_elr.clear();
@@ -81,7 +81,7 @@ impl Change<'_> {
             return None;
         }
         new.partition_epoch += 1;
-        Some(new)
+        Some((new, winner.map(|(_, standing)| standing)))
     }
 
     /// A reassignment is over as soon as every replica that it adds is in sync.
@@ -120,22 +120,32 @@ impl Change<'_> {
         let acceptable = |broker: &BrokerId| (self.acceptable)(*broker);
         let in_sync = |broker: &BrokerId| self.isr.contains(broker) || (self.isr.is_empty() && elr.contains(broker));
         let valid = |broker: &BrokerId| in_sync(broker) && acceptable(broker);
-        let preferred = self.replicas.first().filter(|_| self.election == Election::Preferred);
-        if let Some(broker) = preferred.filter(|broker| valid(broker)) {
-            return Winner::Clean(*broker);
-        }
-        if valid(&self.old.leader) {
-            return Winner::Clean(self.old.leader);
-        }
-        if let Some(broker) = self.replicas.iter().find(|broker| valid(broker)) {
-            return Winner::Clean(*broker);
+        let clean = |broker: BrokerId| {
+            let standing = if self.isr.contains(&broker) { Standing::InSync } else { Standing::Eligible };
+            Some((broker, standing))
+        };
+        // One that is drained leads only if the choice is between it and nobody.
+        for spared in [true, false] {
+            let fits = |broker: &BrokerId| valid(broker) && !(spared && (self.drained)(*broker));
+            let preferred = self.replicas.first().filter(|_| self.election == Election::Preferred);
+            if let Some(broker) = preferred.filter(|broker| fits(broker)) {
+                return clean(*broker);
+            }
+            if fits(&self.old.leader) {
+                return clean(self.old.leader);
+            }
+            if let Some(broker) = self.replicas.iter().find(|broker| fits(broker)) {
+                return clean(*broker);
+            }
         }
         match last_known_elr {
-            [only] if self.isr.is_empty() && elr.is_empty() && acceptable(only) => return Winner::Unclean(*only),
+            [only] if self.isr.is_empty() && elr.is_empty() && acceptable(only) => {
+                return Some((*only, Standing::LastKnown));
+            }
             _ => {}
         }
         let anybody = self.replicas.iter().find(|broker| self.election == Election::Unclean && acceptable(broker));
-        anybody.map_or(Winner::Nobody, |broker| Winner::Unclean(*broker))
+        anybody.map(|broker| (*broker, Standing::Unclean))
     }
 
     fn directories(&self) -> Vec<Uuid> {
@@ -145,29 +155,29 @@ impl Change<'_> {
 }
 
 /// Puts the winner in place, and the ISR that goes with it.
-fn crown(new: &mut Partition, winner: &Winner, old: &Partition, elr_enabled: bool) {
-    match *winner {
-        Winner::Clean(leader) => {
+fn crown(new: &mut Partition, winner: Winner, old: &Partition, elr_enabled: bool) {
+    match winner {
+        Some((leader, standing)) if standing.is_clean() => {
             new.leader = leader;
             if !new.isr.contains(&leader) {
                 new.isr = vec![leader];
                 new.elr.retain(|broker| *broker != leader);
             }
         }
-        Winner::Unclean(leader) => {
+        Some((leader, _)) => {
             new.leader = leader;
             new.isr = vec![leader];
             new.elr.clear();
             new.last_known_elr.clear();
             new.recovery = Recovery::Recovering;
         }
-        Winner::Nobody if new.isr.is_empty() && elr_enabled => {
+        None if new.isr.is_empty() && elr_enabled => {
             if old.leader != NO_LEADER {
                 new.last_known_elr = vec![old.leader];
             }
         }
-        Winner::Nobody if new.isr.is_empty() => new.isr.clone_from(&old.isr),
-        Winner::Nobody => {}
+        None if new.isr.is_empty() => new.isr.clone_from(&old.isr),
+        None => {}
     }
 }
 

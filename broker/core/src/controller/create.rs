@@ -8,6 +8,7 @@ use ballast_wire::{BrokerId, PartitionIndex, Uuid};
 
 use super::Entropy;
 use super::draft::Draft;
+use super::drain::is_drained;
 use super::error::TopicError;
 use super::names::{self, Collisions};
 use super::placement::{Candidate, place};
@@ -236,13 +237,15 @@ fn judge_assignment(
     Ok(())
 }
 
-/// A new partition: its active replicas are in sync, and the first of them leads.
+/// A new partition: its active replicas are in sync, and the first of them leads that is not drained.
 fn push_partition(draft: &mut Draft<'_>, topic: Uuid, index: PartitionIndex, replicas: &[BrokerId]) {
     let isr: Vec<BrokerId> = replicas.iter().copied().filter(|broker| draft.is_active(*broker)).collect();
+    let active = isr.first().expect("an assignment without an active broker was refused");
+    let leader = *isr.iter().find(|broker| !is_drained(&draft.image, **broker)).unwrap_or(active);
     let state = Box::new(Partition {
         replicas: replicas.to_vec(),
         directories: replicas.iter().map(|broker| draft.new_directory(*broker)).collect(),
-        leader: *isr.first().expect("an assignment without an active broker was refused"),
+        leader,
         isr,
         elr: Vec::new(),
         last_known_elr: Vec::new(),

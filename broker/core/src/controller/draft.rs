@@ -1,8 +1,12 @@
 //! What one request would change: records, and the image as it will be with them.
 
+use std::sync::Arc;
+
 use ballast_wire::{BrokerId, PartitionIndex, Uuid};
 
 use super::change::{Change, Election};
+use super::drain::is_drained;
+use super::event::{Event, Standing};
 use crate::image::{Directories, Image, Partition, Record};
 use crate::settings::{Layers, Statics, topic_flag, topic_number};
 
@@ -10,12 +14,14 @@ use crate::settings::{Layers, Statics, topic_flag, topic_number};
 pub(super) struct Draft<'a> {
     pub(super) image: Image,
     pub(super) records: Vec<Record>,
+    /// What the records come to, for operators.
+    pub(super) events: Vec<Event>,
     pub(super) statics: &'a Statics,
 }
 
 impl<'a> Draft<'a> {
     pub(super) fn new(image: &Image, statics: &'a Statics) -> Draft<'a> {
-        Draft { image: image.clone(), records: Vec::new(), statics }
+        Draft { image: image.clone(), records: Vec::new(), events: Vec::new(), statics }
     }
 
     pub(super) fn push(&mut self, record: Record) {
@@ -56,10 +62,12 @@ impl<'a> Draft<'a> {
             let online = |dir: Uuid| image.broker(id).is_some_and(|broker| broker.has_online_dir(dir));
             self.is_active(id) && old.directory(id).is_none_or(online)
         };
+        let drained = |id: BrokerId| is_drained(image, id);
         let new_directory = |id: BrokerId| self.new_directory(id);
         let mut change = Change {
             old: &old,
             acceptable: &acceptable,
+            drained: &drained,
             new_directory: &new_directory,
             elr_enabled: image.elr_enabled(),
             min_isr: self.min_isr(&name),
@@ -73,7 +81,8 @@ impl<'a> Draft<'a> {
         };
         edit(&mut change);
         match change.build() {
-            Some(new) => {
+            Some((new, standing)) => {
+                self.events.extend(event(name, index, &old, &new, standing));
                 self.push(Record::Partition { topic, index, state: Box::new(new.clone()) });
                 Some(new)
             }
@@ -101,4 +110,26 @@ impl<'a> Draft<'a> {
         let own = self.image.configs(&crate::image::ConfigResource::topic(topic));
         topic_flag("unclean.leader.election.enable", own.map(|configs| &**configs), &self.layers())
     }
+}
+
+/// What the change is to operators: another leader, or none.
+fn event(
+    topic: Arc<str>,
+    index: PartitionIndex,
+    old: &Partition,
+    new: &Partition,
+    standing: Option<Standing>,
+) -> Option<Event> {
+    if new.leader == old.leader {
+        return None;
+    }
+    let (from, to, leader_epoch) = (old.leader, new.leader, new.leader_epoch);
+    Some(match standing {
+        Some(standing) => Event::Elected { topic, index, from, to, leader_epoch, standing },
+        None => {
+            let lists = [&new.isr, &new.elr, &new.last_known_elr];
+            let waits_for = lists.into_iter().find(|list| !list.is_empty()).cloned().unwrap_or_default();
+            Event::Leaderless { topic, index, from, waits_for }
+        }
+    })
 }

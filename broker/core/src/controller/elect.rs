@@ -4,6 +4,7 @@ use ballast_wire::{NO_LEADER, PartitionIndex, Uuid};
 
 use super::change::Election;
 use super::draft::Draft;
+use super::drain::is_drained;
 use super::error::ElectionError;
 
 /// Leaderships given back in one pass.
@@ -62,10 +63,10 @@ fn elect(draft: &mut Draft<'_>, topic: &str, index: PartitionIndex, election: El
 /// Gives leaderships back to preferred replicas that are in sync. Says whether there may be more.
 pub(super) fn balance(draft: &mut Draft<'_>) -> bool {
     let image = draft.image.clone();
-    let active = |id| image.broker(id).is_some_and(|broker| broker.is_active());
+    let leads_again = |id| image.broker(id).is_some_and(|broker| broker.is_active()) && !is_drained(&image, id);
     let unbalanced = draft.partitions_where(|partition| {
         let preferred = partition.replicas.first().copied().unwrap_or(NO_LEADER);
-        partition.leader != preferred && partition.isr.contains(&preferred) && active(preferred)
+        partition.leader != preferred && partition.isr.contains(&preferred) && leads_again(preferred)
     });
     for (topic, index) in unbalanced.iter().take(BALANCE_PER_PASS_MAX) {
         draft.change(*topic, *index, |change| change.election = Election::Preferred);

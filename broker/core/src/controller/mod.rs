@@ -27,8 +27,10 @@ mod create;
 mod delete;
 mod dirs;
 mod draft;
+mod drain;
 mod elect;
 mod error;
+mod event;
 mod features;
 mod isr;
 mod names;
@@ -37,9 +39,11 @@ mod request;
 mod sessions;
 mod turn;
 
+pub use drain::DRAIN_LEADERS;
 pub use error::{
     AlterPartitionError, AssignError, BrokerError, ConfigError, ElectionError, FeatureError, Refusal, TopicError,
 };
+pub use event::{Event, FencedBecause, Standing};
 pub use names::validate as validate_topic_name;
 pub use request::{
     AlterPartition, AlteredPartition, AssignedDir, BrokerHeartbeat, ConfigChange, ConfigEntry, ConfigOp, CreatedTopic,
@@ -113,6 +117,8 @@ pub enum Effect {
         /// The answer.
         response: Response,
     },
+    /// This is so from now on. Nothing waits for it.
+    Happened(Event),
 }
 
 /// Features and the levels that a node can work at, by name.

@@ -87,6 +87,11 @@ impl Sessions {
         self.by_broker.get(&broker).is_some_and(|session| now < session.last_contact + self.timeout_ms)
     }
 
+    /// How long ago it was last heard of; since ever (`now`) if it has no session.
+    pub(super) fn silent_ms(&self, broker: BrokerId, now: Tick) -> Tick {
+        now.saturating_sub(self.by_broker.get(&broker).map_or(0, |session| session.last_contact))
+    }
+
     /// Unfenced brokers whose time is over.
     pub(super) fn expired(&self, image: &Image, now: Tick) -> Vec<BrokerId> {
         let unfenced = image.brokers().filter(|broker| !broker.fenced);

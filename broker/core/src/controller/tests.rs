@@ -3,6 +3,8 @@
 mod admin;
 mod brokers;
 mod configs;
+mod drain;
+mod events;
 mod features;
 mod random;
 mod rig;

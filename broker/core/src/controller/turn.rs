@@ -8,7 +8,7 @@
 use ballast_wire::BrokerId;
 
 use super::request::Response;
-use super::{Effect, ProposalId, RequestId};
+use super::{Effect, Event, ProposalId, RequestId};
 use crate::image::{EPOCH_IS_INDEX, Image, Record};
 
 /// Records that go to the log together, and the answers that wait for them.
@@ -16,6 +16,7 @@ use crate::image::{EPOCH_IS_INDEX, Image, Record};
 struct Batch {
     records: Vec<Record>,
     parked: Vec<Parked>,
+    events: Vec<Event>,
 }
 
 #[derive(Debug)]
@@ -56,10 +57,11 @@ impl Turn {
         &self.ahead
     }
 
-    /// Takes in what was decided: `ahead` is the image with `records`.
-    pub(super) fn decided(&mut self, ahead: Image, records: Vec<Record>) {
+    /// Takes in what was decided: `ahead` is the image with `records`, and `events` are what they come to.
+    pub(super) fn decided(&mut self, ahead: Image, records: Vec<Record>, events: Vec<Event>) {
         self.ahead = ahead;
         self.next.records.extend(records);
+        self.next.events.extend(events);
     }
 
     /// Gives an answer as soon as everything decided so far is committed.
@@ -101,6 +103,7 @@ impl Turn {
         self.committed = image;
         self.ahead = self.committed.clone();
         self.ahead.apply_ahead(&self.next.records);
+        out.extend(batch.events.into_iter().map(Effect::Happened));
         out.extend(batch.parked.into_iter().map(|parked| parked.settled(&self.committed)));
         true
     }
@@ -122,6 +125,11 @@ impl Turn {
             self.next.parked.is_empty() || !self.next.records.is_empty(),
             "{} answers wait for a batch without records",
             self.next.parked.len()
+        );
+        assert!(
+            self.next.events.is_empty() || !self.next.records.is_empty(),
+            "{} events without a record that brings them about",
+            self.next.events.len()
         );
         self.committed.check();
         self.ahead.check();

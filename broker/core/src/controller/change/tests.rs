@@ -26,6 +26,7 @@ fn change(old: &Partition, alive: &[BrokerId], elr: bool, edit: impl FnOnce(&mut
     let mut change = Change {
         old,
         acceptable: &acceptable,
+        drained: &|_| false,
         new_directory: &new_directory,
         elr_enabled: elr,
         min_isr: 2,
@@ -38,7 +39,7 @@ fn change(old: &Partition, alive: &[BrokerId], elr: bool, edit: impl FnOnce(&mut
         distrusted: None,
     };
     edit(&mut change);
-    let new = change.build();
+    let new = change.build().map(|(new, _)| new);
     if let Some(new) = &new {
         new.check("topic", 0);
         assert_eq!(new.partition_epoch, old.partition_epoch + 1);

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use ballast_wire::{BrokerId, PartitionIndex, Uuid};
 
 use crate::controller::{
-    AlterPartition, AlterPartitionError, BrokerHeartbeat, Config, Controller, Effect, HeartbeatReply, Input, IsrChange,
-    NewTopic, PartitionState, ProposalId, RegisterBroker, Request, RequestId, Response,
+    AlterPartition, AlterPartitionError, BrokerHeartbeat, Config, Controller, Effect, Event, HeartbeatReply, Input,
+    IsrChange, NewTopic, PartitionState, ProposalId, RegisterBroker, Request, RequestId, Response,
 };
 use crate::endpoint::{Endpoint, SecurityProtocol};
 use crate::image::{Broker, FEATURE_ELR, FEATURE_METADATA, FeatureRange, Image, Partition, Record};
@@ -23,6 +23,8 @@ pub(super) struct Rig {
     pub(super) now: Tick,
     pub(super) open: Option<(ProposalId, Vec<Record>)>,
     pub(super) answers: BTreeMap<RequestId, Response>,
+    /// What was told since the test last looked.
+    pub(super) events: Vec<Event>,
     /// Everything that was committed.
     pub(super) log: Vec<(u64, Vec<Record>)>,
     next_request: RequestId,
@@ -59,6 +61,7 @@ impl Rig {
             now: 1_000,
             open: None,
             answers: BTreeMap::new(),
+            events: Vec::new(),
             log: Vec::new(),
             next_request: 0,
             epochs: BTreeMap::new(),
@@ -90,6 +93,7 @@ impl Rig {
                     assert!(!records.is_empty(), "proposal {proposal} says nothing");
                     self.open = Some((proposal, records));
                 }
+                Effect::Happened(event) => self.events.push(event),
                 Effect::Respond { to, response } => {
                     assert!(self.answers.insert(to, response).is_none(), "request {to} was answered twice");
                 }
