@@ -171,12 +171,8 @@ fn crown(new: &mut Partition, winner: Winner, old: &Partition, elr_enabled: bool
             new.last_known_elr.clear();
             new.recovery = Recovery::Recovering;
         }
-        None if new.isr.is_empty() && elr_enabled => {
-            if old.leader != NO_LEADER {
-                new.last_known_elr = vec![old.leader];
-            }
-        }
-        None if new.isr.is_empty() => new.isr.clone_from(&old.isr),
+        None if new.isr.is_empty() && !elr_enabled => new.isr.clone_from(&old.isr),
+        None if new.isr.is_empty() && old.leader != NO_LEADER => new.last_known_elr = vec![old.leader],
         None => {}
     }
 }

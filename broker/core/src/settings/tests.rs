@@ -76,7 +76,8 @@ fn other_value(setting: &Setting) -> String {
 #[test]
 fn every_broker_setting_that_can_change_reaches_the_numbers_that_the_broker_reads() {
     let live = broker_settings().filter(|setting| setting.used == Use::Used && setting.scope != Scope::Static);
-    for setting in live {
+    // One is an order to the controller, who reads it where it is written.
+    for setting in live.filter(|setting| setting.name != "ballast.drain.leaders") {
         let after = configs(&[(setting.name, &other_value(setting))]);
         assert!(read(&Configs::new()) != read(&after), "{after:?} changes nothing");
     }

@@ -212,7 +212,7 @@ impl Base {
         settings.apply(&image);
         store.set_image(&image);
         let opened = store.open_all(Arc::clone(&image)).await?;
-        let metadata = Arc::new(Metadata::new());
+        let metadata = Arc::new(Metadata::new(Arc::clone(&world.clock)));
         let (at_store, at_image) = (Arc::clone(&store), Arc::clone(&image));
         crate::drive::store::on_disk(&world.disk, move || at_store.apply_all(&at_image)).await;
         metadata.publish(image);

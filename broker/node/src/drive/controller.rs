@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use ballast_core::controller::{Controller, Effect, Input, ProposalId, Refusal, Request, RequestId, Response};
 use ballast_core::image::{Image, encode_records};
@@ -14,6 +15,7 @@ use ballast_net::BoxFuture;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until};
 
+use super::happened::ControllerStats;
 use super::ticks::Ticks;
 
 /// Requests that may wait for the controller before senders have to.
@@ -48,6 +50,7 @@ struct Ask {
 #[derive(Clone)]
 pub(crate) struct ControllerHandle {
     asks: mpsc::Sender<Ask>,
+    stats: Arc<ControllerStats>,
 }
 
 impl ControllerHandle {
@@ -60,6 +63,11 @@ impl ControllerHandle {
         }
         answered.await.unwrap_or_else(|_| nobody())
     }
+
+    /// What the controller of this node has done.
+    pub(crate) fn stats(&self) -> &ControllerStats {
+        &self.stats
+    }
 }
 
 struct Driver {
@@ -71,6 +79,7 @@ struct Driver {
     /// Index of the last entry that the machine has seen committed.
     committed: u64,
     proposal: Option<(ProposalId, BoxFuture<'static, Result<u64, String>>)>,
+    stats: Arc<ControllerStats>,
 }
 
 /// Makes a handle and the task behind it, which runs until every handle is gone.
@@ -80,8 +89,18 @@ pub(crate) fn controller(
     ticks: Ticks,
 ) -> (ControllerHandle, impl Future<Output = ()> + Send) {
     let (asks, queue) = mpsc::channel(QUEUE_MAX);
-    let driver = Driver { machine, log, ticks, waiting: BTreeMap::new(), next_id: 0, committed: 0, proposal: None };
-    (ControllerHandle { asks }, driver.run(queue))
+    let stats = Arc::new(ControllerStats::default());
+    let driver = Driver {
+        machine,
+        log,
+        ticks,
+        waiting: BTreeMap::new(),
+        next_id: 0,
+        committed: 0,
+        proposal: None,
+        stats: Arc::clone(&stats),
+    };
+    (ControllerHandle { asks, stats }, driver.run(queue))
 }
 
 /// What may wake the driver.
@@ -166,11 +185,14 @@ impl Driver {
     fn step(&mut self, input: Input) {
         let mut effects = Vec::new();
         self.machine.step(self.ticks.now(), input, &mut effects);
+        self.stats.is_active.store(self.machine.epoch().is_some(), Ordering::Relaxed);
+        let mut events = Vec::new();
         for effect in effects {
             match effect {
                 Effect::Propose { proposal, records } => {
                     self.proposal = Some((proposal, self.log.propose(encode_records(&records))));
                 }
+                Effect::Happened(event) => events.push(event),
                 Effect::Respond { to, response } => {
                     if let Some(answer) = self.waiting.remove(&to) {
                         // Whoever asked may have gone.
@@ -179,5 +201,6 @@ impl Driver {
                 }
             }
         }
+        self.stats.tell(&events);
     }
 }

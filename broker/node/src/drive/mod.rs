@@ -9,6 +9,7 @@ pub(crate) mod dirs;
 pub(crate) mod elsewhere;
 pub(crate) mod envelope;
 pub(crate) mod fetcher;
+pub(crate) mod happened;
 pub(crate) mod hosted;
 pub(crate) mod isr;
 pub(crate) mod metadata;

@@ -15,7 +15,7 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, NoLabelSet}
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 
-use super::{exporter, fetchers, replication};
+use super::{controller, exporter, fetchers, replication};
 use crate::api::TABLE;
 use crate::drive::partition::{Partition, Traffic};
 use crate::node::Node;
@@ -83,6 +83,7 @@ impl Collector for Scrape {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let partitions = self.0.store.hosted.all();
         of_broker(&mut encoder, &self.0, &partitions)?;
+        controller::encode(&mut encoder, &self.0)?;
         replication::encode(&mut encoder, &self.0, &partitions)?;
         of_requests(&mut encoder, &self.0)?;
         of_topics(&mut encoder, &partitions)?;
@@ -94,25 +95,10 @@ impl Collector for Scrape {
 
 fn of_broker(encoder: &mut DescriptorEncoder<'_>, node: &Node, partitions: &[Arc<Partition>]) -> fmt::Result {
     let count = |test: fn(&Partition) -> bool| partitions.iter().filter(|partition| test(partition)).count() as u64;
-    let image = node.metadata.image();
-    let leaderless = image.topics().flat_map(|topic| topic.partitions()).filter(|(_, p)| !p.has_leader()).count();
-    let controls = image.controller().is_some_and(|controller| controller.node == node.id);
     let name = |name: &str| format!("kafka_server_replicamanager_{name}");
     one(encoder, &name("partitioncount"), "Partitions on this broker", partitions.len() as u64)?;
     one(encoder, &name("leadercount"), "Partitions that this broker leads", count(Partition::is_leader))?;
     one(encoder, &name("offlinereplicacount"), "Replicas on failed log directories", count(Partition::is_offline))?;
-    one(
-        encoder,
-        "kafka_controller_kafkacontroller_activecontrollercount",
-        "1 on the active controller",
-        controls.into(),
-    )?;
-    one(
-        encoder,
-        "kafka_controller_kafkacontroller_offlinepartitionscount",
-        "Partitions without a leader",
-        leaderless as u64,
-    )?;
     one(encoder, "ballast_connections", "Open connections", node.connections.open() as u64)?;
     one(encoder, "ballast_request_memory_bytes", "Memory of requests in flight", node.budget.used_bytes() as u64)
 }

@@ -6,6 +6,7 @@
 //!
 //! Read next: `metrics` (what is counted), `exposition` (how it is shown), `exporter` (the names of kafka_exporter).
 
+mod controller;
 mod exporter;
 mod exposition;
 mod fetchers;
