@@ -27,7 +27,7 @@ impl Rig {
     /// Three brokers, shaped by `shape`.
     pub(crate) fn new(shape: impl FnOnce(ClusterBuilder) -> ClusterBuilder) -> Rig {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let builder = Cluster::builder().data_dir(folder.path()).setting("replica.fetch.backoff.ms", "50");
+        let builder = Cluster::builder().data_dir(folder.path());
         let cluster = shape(builder).start_blocking().expect("it starts");
         Rig { cluster, folder }
     }

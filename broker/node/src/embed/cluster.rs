@@ -45,10 +45,11 @@ const PAUSE_MS: u64 = 20;
 const TOPIC_MAX_MS: i32 = 30_000;
 
 /// What suits tests: a lost broker is noticed soon, and clients may run on the same two cores.
-const DEFAULTS: [(&str, &str); 5] = [
+const DEFAULTS: [(&str, &str); 6] = [
     ("broker.heartbeat.interval.ms", "200"),
     ("broker.session.timeout.ms", "3000"),
     ("replica.lag.time.max.ms", "4000"),
+    ("replica.fetch.backoff.ms", "50"),
     ("controller.quorum.election.timeout.ms", "600"),
     ("controller.quorum.election.backoff.max.ms", "400"),
 ];
