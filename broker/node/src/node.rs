@@ -83,6 +83,11 @@ impl Node {
         self.epoch.load(Ordering::Acquire)
     }
 
+    /// Is this node's controller the active one, as far as the quorum knows?
+    pub(crate) fn is_controller(&self) -> bool {
+        *self.quorum.leads().borrow()
+    }
+
     /// Is the broker registered and unfenced?
     pub(crate) fn is_ready(&self) -> bool {
         *self.ready.borrow()
@@ -90,7 +95,7 @@ impl Node {
 
     /// How this broker has topics made.
     pub(crate) fn ways(&self) -> Ways<'_> {
-        Ways { controller: &self.controller, quorum: &self.quorum, metadata: &self.metadata }
+        Ways { controller: &self.controller, metadata: &self.metadata }
     }
 
     /// Looks for a partition.

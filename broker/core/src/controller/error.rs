@@ -12,6 +12,9 @@ pub enum Refusal {
     /// Another node decides, or none does at the moment.
     #[error("This is not the correct controller for this cluster.")]
     NotController,
+    /// It was sent to another node and no answer came: it may have been carried out, or be carried out yet.
+    #[error("The controller did not answer in time.")]
+    Lost,
 }
 
 impl Refusal {
@@ -20,6 +23,7 @@ impl Refusal {
     pub fn code(&self) -> i16 {
         match self {
             Refusal::NotController => 41,
+            Refusal::Lost => 7,
         }
     }
 }
@@ -83,6 +87,9 @@ pub enum TopicError {
     /// `delete.topic.enable` is off.
     #[error("Topic deletion is disabled.")]
     DeletionDisabled,
+    /// A controller in another node said so, by this code and in these words.
+    #[error("{1}")]
+    Told(i16, String),
 }
 
 impl TopicError {
@@ -105,6 +112,7 @@ impl TopicError {
             TopicError::Unknown => 3,
             TopicError::UnknownId => 100,
             TopicError::DeletionDisabled => 73,
+            TopicError::Told(code, _) => *code,
         }
     }
 }
@@ -247,6 +255,9 @@ pub enum BrokerError {
     /// The last id is gone.
     #[error("Exhausted all producerIds as the next block's end producerId has exceeded the int64 type limit")]
     ProducerIdsExhausted,
+    /// A controller in another node said so, by this code.
+    #[error("the controller refused with code {0}")]
+    Told(i16),
 }
 
 impl BrokerError {
@@ -261,6 +272,7 @@ impl BrokerError {
             BrokerError::StaleEpoch { .. } => 77,
             BrokerError::NotRegistered(_) => 102,
             BrokerError::ProducerIdsExhausted => -1,
+            BrokerError::Told(code) => *code,
         }
     }
 }
@@ -307,6 +319,9 @@ pub enum AlterPartitionError {
     /// The change was made, and it ended a reassignment that gave the partition another leader.
     #[error("another broker leads now")]
     NewLeaderElected,
+    /// A controller in another node said so, by this code.
+    #[error("the controller refused with code {0}")]
+    Told(i16),
 }
 
 impl AlterPartitionError {
@@ -322,6 +337,7 @@ impl AlterPartitionError {
             AlterPartitionError::InvalidRequest(_) => 42,
             AlterPartitionError::IneligibleReplica(_) => 107,
             AlterPartitionError::NewLeaderElected => 108,
+            AlterPartitionError::Told(code) => *code,
         }
     }
 }
@@ -338,6 +354,9 @@ pub enum AssignError {
     /// The broker holds no replica of it.
     #[error("the broker is no replica of the partition")]
     NotReplica,
+    /// A controller in another node said so, by this code.
+    #[error("the controller refused with code {0}")]
+    Told(i16),
 }
 
 impl AssignError {
@@ -348,6 +367,7 @@ impl AssignError {
             AssignError::UnknownTopicId => 100,
             AssignError::UnknownPartition => 3,
             AssignError::NotReplica => 6,
+            AssignError::Told(code) => *code,
         }
     }
 }

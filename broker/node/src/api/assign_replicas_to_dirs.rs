@@ -29,7 +29,7 @@ pub(super) async fn handle(ctx: Ctx, request: AssignReplicasToDirsRequest) -> As
         broker_epoch: request.broker_epoch,
         assignments: assignments(&request),
     };
-    match ctx.node.controller.ask(asked).await.response {
+    match ctx.node.controller.ask_here(asked).await.response {
         Response::AssignReplicasToDirs(Ok(rows)) => response(rows),
         Response::AssignReplicasToDirs(Err(error)) => refused(error.code()),
         Response::Refused(refusal) => refused(refusal.code()),

@@ -25,7 +25,7 @@ pub(super) async fn handle(ctx: Ctx, request: BrokerHeartbeatRequest) -> BrokerH
         want_shutdown: request.want_shut_down,
         offline_dirs: request.offline_log_dirs.iter().map(|dir| Uuid(*dir.as_bytes())).collect(),
     };
-    match ctx.node.controller.ask(Request::BrokerHeartbeat(heartbeat)).await.response {
+    match ctx.node.controller.ask_here(Request::BrokerHeartbeat(heartbeat)).await.response {
         Response::BrokerHeartbeat(Ok(reply)) => BrokerHeartbeatResponse::default()
             .with_is_caught_up(reply.is_caught_up)
             .with_is_fenced(reply.is_fenced)

@@ -22,7 +22,7 @@ pub(super) async fn handle(ctx: Ctx, request: BrokerRegistrationRequest) -> Brok
         return refused(code::CLUSTER_AUTHORIZATION_FAILED);
     }
     let Some(asked) = registration_of(&request) else { return refused(code::INVALID_REQUEST) };
-    match ctx.node.controller.ask(Request::RegisterBroker(asked)).await.response {
+    match ctx.node.controller.ask_here(Request::RegisterBroker(asked)).await.response {
         Response::RegisterBroker(Ok(epoch)) => BrokerRegistrationResponse::default().with_broker_epoch(epoch),
         Response::RegisterBroker(Err(error)) => {
             tracing::info!(broker = request.broker_id.0, %error, "a registration was refused");

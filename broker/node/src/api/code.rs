@@ -71,6 +71,7 @@ pub(crate) const GROUP_SUBSCRIBED_TO_TOPIC: Code = 86;
 pub(crate) const INVALID_RECORD: Code = 87;
 pub(crate) const RESOURCE_NOT_FOUND: Code = 91;
 pub(crate) const DUPLICATE_RESOURCE: Code = 92;
+pub(crate) const PRINCIPAL_DESERIALIZATION_FAILURE: Code = 97;
 pub(crate) const UNKNOWN_TOPIC_ID: Code = 100;
 pub(crate) const INCONSISTENT_CLUSTER_ID: Code = 104;
 pub(crate) const FETCH_SESSION_TOPIC_ID_ERROR: Code = 106;

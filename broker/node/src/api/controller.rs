@@ -11,12 +11,12 @@ use super::call::Ctx;
 /// The controller did not decide, or this broker did not follow, within the time that the client gave.
 pub(super) struct TimedOut;
 
-/// Asks the controller.
+/// Asks the controller of this process: requests come to where it is active (`forward`).
 pub(super) async fn ask(ctx: &Ctx, request: Request, timeout_ms: i32) -> Result<Response, TimedOut> {
     // A request without any time is the machine's to refuse: it answers at once.
     let time = Duration::from_millis(u64::try_from(timeout_ms).unwrap_or(0).max(1000));
     let asked = async {
-        let answered = ctx.node.controller.ask(request).await;
+        let answered = ctx.node.controller.ask_here(request).await;
         ctx.node.metadata.wait_for(answered.index).await;
         answered.response
     };

@@ -14,8 +14,10 @@ use std::sync::{Arc, OnceLock};
 use ballast_wire::frame::{ApiKey, RequestHeader, Writer, encode_response_header};
 
 use super::{
-    Api, Requests, add_raft_voter, api, api_versions, assign_replicas_to_dirs, broker_heartbeat, broker_registration,
-    create_topics, describe_quorum, envelope, remove_raft_voter,
+    Api, Requests, add_raft_voter, allocate_producer_ids, alter_configs, alter_partition, api, api_versions,
+    assign_replicas_to_dirs, broker_heartbeat, broker_registration, create_partitions, create_topics, delete_topics,
+    describe_quorum, elect_leaders, envelope, incremental_alter_configs, remove_raft_voter, unregister_broker,
+    update_features,
 };
 use crate::net::conn::{Answer, Service, Started};
 use crate::net::frame::Frame;
@@ -26,15 +28,29 @@ use crate::session::{Authorizer, Operation, Resource, Session};
 /// Every API of Kafka's on a controller listener, by key.
 pub(crate) const TABLE: &[Api] = &[
     api(ApiKey::API_VERSIONS, 0, 4, |call| call.typed(api_versions::handle)),
-    api(ApiKey::CREATE_TOPICS, 2, 7, |call| call.typed(create_topics::handle)),
+    waiting(api(ApiKey::CREATE_TOPICS, 2, 7, |call| call.typed(create_topics::handle))),
+    waiting(api(ApiKey::DELETE_TOPICS, 1, 6, |call| call.typed(delete_topics::handle))),
+    waiting(api(ApiKey::ALTER_CONFIGS, 0, 2, |call| call.typed(alter_configs::handle))),
+    waiting(api(ApiKey::CREATE_PARTITIONS, 0, 3, |call| call.typed(create_partitions::handle))),
+    waiting(api(ApiKey::ELECT_LEADERS, 0, 2, |call| call.typed(elect_leaders::handle))),
+    waiting(api(ApiKey::INCREMENTAL_ALTER_CONFIGS, 0, 1, |call| call.typed(incremental_alter_configs::handle))),
     api(ApiKey::DESCRIBE_QUORUM, 0, 2, |call| call.typed(describe_quorum::handle)),
-    Api { overlaps: true, ..api(ApiKey::ENVELOPE, 0, 0, envelope::start) },
-    api(ApiKey::BROKER_REGISTRATION, 2, 4, |call| call.typed(broker_registration::handle)),
-    api(ApiKey::BROKER_HEARTBEAT, 0, 1, |call| call.typed(broker_heartbeat::handle)),
-    api(ApiKey::ASSIGN_REPLICAS_TO_DIRS, 0, 0, |call| call.typed(assign_replicas_to_dirs::handle)),
+    waiting(api(ApiKey::ALTER_PARTITION, 3, 3, |call| call.typed(alter_partition::handle))),
+    waiting(api(ApiKey::UPDATE_FEATURES, 0, 2, |call| call.typed(update_features::handle))),
+    waiting(api(ApiKey::ENVELOPE, 0, 0, envelope::start)),
+    waiting(api(ApiKey::BROKER_REGISTRATION, 2, 4, |call| call.typed(broker_registration::handle))),
+    waiting(api(ApiKey::BROKER_HEARTBEAT, 0, 1, |call| call.typed(broker_heartbeat::handle))),
+    waiting(api(ApiKey::UNREGISTER_BROKER, 0, 0, |call| call.typed(unregister_broker::handle))),
+    waiting(api(ApiKey::ALLOCATE_PRODUCER_IDS, 0, 0, |call| call.typed(allocate_producer_ids::handle))),
+    waiting(api(ApiKey::ASSIGN_REPLICAS_TO_DIRS, 0, 0, |call| call.typed(assign_replicas_to_dirs::handle))),
     api(ApiKey::ADD_RAFT_VOTER, 0, 0, |call| call.typed(add_raft_voter::handle)),
     api(ApiKey::REMOVE_RAFT_VOTER, 0, 0, |call| call.typed(remove_raft_voter::handle)),
 ];
+
+/// Other nodes send all that they ask over one connection: what waits for a commit holds up nothing behind it.
+const fn waiting(api: Api) -> Api {
+    Api { overlaps: true, ..api }
+}
 
 /// The requests of one connection to a controller listener.
 pub(crate) struct ControllerRequests {

@@ -1,7 +1,7 @@
 //! Envelope (key 58), version 0, on controller listeners: a client's request that another broker has sent on.
 //!
 //! It is served as if the client had sent it here. Who may act for the cluster may say who the client is (31 otherwise); an API
-//! that is not the controller's is not taken (42), nor a version that is not served (35). A node that does not lead says so
+//! that is not the controller's is not taken (42), nor a version that is not served (35), nor a principal that nobody can read (97). A node that does not lead says so
 //! (41), and the broker looks for who does.
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use kafka_protocol::messages::EnvelopeResponse;
 use super::call::{Call, Ctx, encode};
 use super::code::{self, Code};
 use super::{By, TABLE};
-use crate::drive::envelope::{Forwarded, Opened, open, seal};
+use crate::drive::envelope::{Forwarded, NotOpened, Opened, open, seal};
 use crate::net::conn::Answer;
 use crate::session::{Operation, Resource, Session};
 
@@ -44,10 +44,13 @@ fn begin(call: Call) -> Result<BoxFuture<'static, Answer>, Code> {
     if !call.ctx.may(Operation::ClusterAction, Resource::Cluster) {
         return Err(code::CLUSTER_AUTHORIZATION_FAILED);
     }
-    if !*call.ctx.node.quorum.leads().borrow() {
+    if !call.ctx.node.is_controller() {
         return Err(code::NOT_CONTROLLER);
     }
-    let Opened { request, principal, host } = open(call.body).ok_or(code::INVALID_REQUEST)?;
+    let Opened { request, principal, host } = open(call.body).map_err(|why| match why {
+        NotOpened::Form => code::INVALID_REQUEST,
+        NotOpened::Principal => code::PRINCIPAL_DESERIALIZATION_FAILURE,
+    })?;
     let (header, body) = RequestHeader::parse(&request).map_err(|_| code::INVALID_REQUEST)?;
     let api = TABLE.iter().find(|api| api.key == header.key && api.by != By::Node).ok_or(code::INVALID_REQUEST)?;
     if !(api.min..=api.max).contains(&header.version) {

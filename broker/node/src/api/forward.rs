@@ -53,7 +53,7 @@ pub(super) async fn ask<R: Request>(ctx: &Ctx, version: i16, request: &R) -> Opt
 }
 
 fn is_elsewhere(ctx: &Ctx) -> bool {
-    !*ctx.node.quorum.leads().borrow() && ctx.may_pass_on()
+    !ctx.node.is_controller() && ctx.may_pass_on()
 }
 
 async fn forwarded(ctx: &Ctx, correlation_id: i32, body: &[u8]) -> Option<Bytes> {

@@ -11,7 +11,9 @@ pub(crate) mod code;
 pub(crate) mod intercept;
 
 mod add_raft_voter;
+mod allocate_producer_ids;
 mod alter_configs;
+mod alter_partition;
 mod api_versions;
 mod assign_replicas_to_dirs;
 mod broker_heartbeat;

@@ -254,7 +254,7 @@ async fn run(
 ) -> Result<(Arc<Node>, Tasks), StartError> {
     let log: Arc<dyn MetadataLog> = Arc::clone(&base.started.quorum) as Arc<dyn MetadataLog>;
     let machine = new_controller(&base, world)?;
-    let (handle, controlling) = controller(machine, Arc::clone(&log), base.ticks);
+    let (handle, controlling) = controller(machine, Arc::clone(&log), base.ticks, Arc::clone(&base.started.quorum));
     let coordinators = coordinators(&base, world);
     let fetchers = fetchers(&base, world);
     let publishing = publish(

@@ -7,19 +7,28 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use ballast_core::controller::{Controller, Effect, Input, ProposalId, Refusal, Request, RequestId, Response};
 use ballast_core::image::{Image, encode_records};
 use ballast_core::machine::Machine as _;
 use ballast_net::BoxFuture;
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
+use super::elsewhere::{self, Decided};
 use super::happened::ControllerStats;
 use super::ticks::Ticks;
+use crate::quorum::Quorum;
 
 /// Requests that may wait for the controller before senders have to.
 const QUEUE_MAX: usize = 1024;
+
+/// How long a request looks for a controller that decides.
+const ASK_MAX: Duration = Duration::from_secs(15);
+/// Between two looks; doubled after each.
+const PAUSE_MIN: Duration = Duration::from_millis(20);
+const PAUSE_MAX: Duration = Duration::from_millis(500);
 
 /// What the controller needs of the metadata quorum.
 pub(crate) trait MetadataLog: Send + Sync {
@@ -46,28 +55,72 @@ struct Ask {
     answer: oneshot::Sender<Answered>,
 }
 
-/// Where requests to the controller go.
+/// Where requests to the controller go: to that of this process if it is active, else to the node that leads.
 #[derive(Clone)]
 pub(crate) struct ControllerHandle {
     asks: mpsc::Sender<Ask>,
     stats: Arc<ControllerStats>,
+    quorum: Arc<Quorum>,
 }
 
 impl ControllerHandle {
-    /// Asks the controller. Without one, or when it is gone, the answer is `NotController`.
+    /// Asks whoever is the active controller, for up to [`ASK_MAX`]. Without one the answer is `NotController`.
+    ///
+    /// What is not carried out twice without harm is sent to another node once: no answer is then `Lost`. What clients ask
+    /// is passed on before it comes here (`api::forward`).
     pub(crate) async fn ask(&self, request: Request) -> Answered {
-        let nobody = || Answered { response: Response::Refused(Refusal::NotController), index: 0 };
-        let (answer, answered) = oneshot::channel();
-        if self.asks.send(Ask { request, answer }).await.is_err() {
-            return nobody();
+        let (until, mut pause) = (Instant::now() + ASK_MAX, PAUSE_MIN);
+        loop {
+            let Some(here) = self.try_here(request.clone()).await else { return nobody() };
+            if !matches!(here.response, Response::Refused(Refusal::NotController)) {
+                return here;
+            }
+            match elsewhere::decide(&self.quorum, &request, ASK_MAX).await {
+                Some(Decided::Answered(response)) => return self.told(&request, response).await,
+                Some(Decided::Silent) if matches!(request, Request::AlterPartition(_)) => {
+                    return Answered { response: Response::Refused(Refusal::Lost), index: 0 };
+                }
+                Some(Decided::Silent | Decided::NotController) => {}
+                None => return here,
+            }
+            if Instant::now() + pause > until {
+                return here;
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(PAUSE_MAX);
         }
-        answered.await.unwrap_or_else(|_| nobody())
     }
 
     /// What the controller of this node has done.
     pub(crate) fn stats(&self) -> &ControllerStats {
         &self.stats
     }
+
+    /// Asks the controller of this process. If it is not active, or gone, the answer is `NotController`.
+    pub(crate) async fn ask_here(&self, request: Request) -> Answered {
+        self.try_here(request).await.unwrap_or_else(nobody)
+    }
+
+    /// `None` when it is gone.
+    async fn try_here(&self, request: Request) -> Option<Answered> {
+        let (answer, answered) = oneshot::channel();
+        self.asks.send(Ask { request, answer }).await.ok()?;
+        answered.await.ok()
+    }
+
+    /// Kafka's answers do not say which entry they rest on. That one is committed by now.
+    async fn told(&self, request: &Request, response: Response) -> Answered {
+        let mut index = 0;
+        if matches!(request, Request::CreateTopics { .. }) {
+            self.quorum.catch_up().await;
+            index = self.quorum.image().index();
+        }
+        Answered { response, index }
+    }
+}
+
+fn nobody() -> Answered {
+    Answered { response: Response::Refused(Refusal::NotController), index: 0 }
 }
 
 struct Driver {
@@ -87,6 +140,7 @@ pub(crate) fn controller(
     machine: Controller,
     log: Arc<dyn MetadataLog>,
     ticks: Ticks,
+    quorum: Arc<Quorum>,
 ) -> (ControllerHandle, impl Future<Output = ()> + Send) {
     let (asks, queue) = mpsc::channel(QUEUE_MAX);
     let stats = Arc::new(ControllerStats::default());
@@ -100,7 +154,7 @@ pub(crate) fn controller(
         proposal: None,
         stats: Arc::clone(&stats),
     };
-    (ControllerHandle { asks, stats }, driver.run(queue))
+    (ControllerHandle { asks, stats, quorum }, driver.run(queue))
 }
 
 /// What may wake the driver.

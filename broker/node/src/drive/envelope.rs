@@ -121,18 +121,31 @@ pub(crate) struct Opened {
     pub(crate) host: IpAddr,
 }
 
-/// Opens an envelope; `None` if it is not as it must be.
-pub(crate) fn open(mut body: Bytes) -> Option<Opened> {
-    let envelope = EnvelopeRequest::decode(&mut body, VERSION).ok()?;
-    let mut principal = envelope.request_principal?;
+/// Why an envelope is not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NotOpened {
+    /// It is none.
+    Form,
+    /// Nobody can tell who the client is.
+    Principal,
+}
+
+/// Opens an envelope.
+///
+/// # Errors
+/// What is wrong with it.
+pub(crate) fn open(mut body: Bytes) -> Result<Opened, NotOpened> {
+    let envelope = EnvelopeRequest::decode(&mut body, VERSION).map_err(|_| NotOpened::Form)?;
+    let mut principal = envelope.request_principal.ok_or(NotOpened::Principal)?;
     if principal.len() < 2 || principal.split_to(2)[..] != PRINCIPAL_VERSION.to_be_bytes() {
-        return None;
+        return Err(NotOpened::Principal);
     }
-    let principal = DefaultPrincipalData::decode(&mut principal, PRINCIPAL_VERSION).ok()?;
+    let principal = DefaultPrincipalData::decode(&mut principal, PRINCIPAL_VERSION);
+    let principal = principal.map_err(|_| NotOpened::Principal)?;
     let host: &[u8] = &envelope.client_host_address;
     let host = <[u8; 4]>::try_from(host).map(IpAddr::from).or_else(|_| <[u8; 16]>::try_from(host).map(IpAddr::from));
     let principal = format!("{}:{}", &*principal._type, &*principal.name);
-    Some(Opened { request: envelope.request_data, principal, host: host.ok()? })
+    Ok(Opened { request: envelope.request_data, principal, host: host.map_err(|_| NotOpened::Form)? })
 }
 
 /// The envelope of an answer, or of an error.
@@ -165,7 +178,7 @@ mod tests {
         let sender = Sender { principal: "User:alice", host: Ipv4Addr::LOCALHOST.into() };
         let whole = wrap(Bytes::from_static(b"request"), &sender).unwrap();
         for end in 0..whole.len() {
-            assert!(open(whole.slice(..end)).is_none(), "{end} bytes of {}", whole.len());
+            assert!(open(whole.slice(..end)).is_err(), "{end} bytes of {}", whole.len());
         }
     }
 }

@@ -159,7 +159,7 @@ impl Driver {
         let node = Arc::clone(&self.node);
         self.asked = Some(Box::pin(async move {
             let request = Request::RegisterBroker(asked.clone());
-            let Answered { response, index } = node.controller.ask(request).await;
+            let Answered { response, index } = node.controller.ask_here(request).await;
             let input = match response {
                 Response::Refused(Refusal::NotController) => {
                     let told = elsewhere::register(&node.quorum, &asked, patience(&node)).await;
@@ -186,7 +186,7 @@ impl Driver {
         let node = Arc::clone(&self.node);
         self.asked = Some(Box::pin(async move {
             let request = Request::BrokerHeartbeat(heartbeat.clone());
-            let Answered { response, mut index } = node.controller.ask(request).await;
+            let Answered { response, mut index } = node.controller.ask_here(request).await;
             let input = match response {
                 Response::Refused(Refusal::NotController) => {
                     let told = elsewhere::heartbeat(&node.quorum, &heartbeat, patience(&node)).await;

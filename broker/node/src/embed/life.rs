@@ -29,6 +29,8 @@ use crate::{Broker, BrokerConfig, World};
 
 /// How long making a topic may take.
 const TOPIC_MAX_MS: i32 = 30_000;
+/// Kafka's code of a topic that is there already.
+const TOPIC_ALREADY_EXISTS: i16 = 36;
 
 /// What every life of a broker is started with.
 pub(super) struct Plan {
@@ -268,7 +270,8 @@ async fn make_topics(broker: &Broker, topics: &[NewTopic]) -> Result<(), Error> 
         Response::CreateTopics(rows) => {
             let failed = |(name, result): (String, Result<_, TopicError>)| match result {
                 // An earlier life made it.
-                Ok(_) | Err(TopicError::Exists(_)) => None,
+                Ok(_) => None,
+                Err(error) if error.code() == TOPIC_ALREADY_EXISTS => None,
                 Err(error) => Some(Error::Topic { name, why: error.to_string() }),
             };
             rows.into_iter().find_map(failed).map_or(Ok(()), Err)

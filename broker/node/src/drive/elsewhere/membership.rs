@@ -1,24 +1,18 @@
-//! The active controller where it is another node: Kafka's requests to its controller listener.
-//!
-//! Holds: an answer is the leader's own; whoever does not lead, or cannot be reached, is `None`, and the machine that asked
-//! asks again.
+//! A broker's own life, told to a controller in another node.
 
 use std::time::Duration;
 
 use ballast_core::controller::{BrokerHeartbeat, RegisterBroker};
 use ballast_core::registration::Input;
-use ballast_wire::Uuid;
-use ballast_wire::frame::ApiKey;
 use kafka_protocol::messages::broker_registration_request::{Feature, Listener};
 use kafka_protocol::messages::{BrokerHeartbeatRequest, BrokerId, BrokerRegistrationRequest};
-use kafka_protocol::protocol::{Decodable as _, Request, StrBytes};
+use kafka_protocol::protocol::StrBytes;
 
+use super::{NOT_CONTROLLER, ask, id};
 use crate::quorum::Quorum;
 
 const REGISTRATION_VERSION: i16 = 4;
 const HEARTBEAT_VERSION: i16 = 1;
-/// Kafka's code of a controller that is none.
-const NOT_CONTROLLER: i16 = 41;
 
 /// Registers with the leader of the quorum.
 pub(crate) async fn register(quorum: &Quorum, asked: &RegisterBroker, within: Duration) -> Option<Input> {
@@ -52,32 +46,6 @@ pub(crate) async fn heartbeat(quorum: &Quorum, beat: &BrokerHeartbeat, within: D
     }
 }
 
-/// Asks the leader of the quorum one of Kafka's APIs at its controller listener. `None`: it does not answer, or nobody else
-/// leads.
-pub(crate) async fn ask<R: Request>(
-    quorum: &Quorum,
-    version: i16,
-    request: &R,
-    within: Duration,
-) -> Option<R::Response> {
-    let key = ApiKey(R::KEY);
-    let mut body = Vec::new();
-    if let Err(error) = request.encode(&mut body, version) {
-        tracing::error!(%key, %error, "a request to the leader does not encode");
-        return None;
-    }
-    let mut answer = match tokio::time::timeout(within, quorum.ask_leader(key, version, body.into())).await {
-        Ok(Ok(answer)) => answer,
-        Ok(Err(why)) => {
-            tracing::debug!(%key, why, "the leader does not answer");
-            return None;
-        }
-        Err(_) => return None,
-    };
-    let response = R::Response::decode(&mut answer, version);
-    response.inspect_err(|error| tracing::warn!(%key, %error, "the leader's answer does not decode")).ok()
-}
-
 fn registration(asked: &RegisterBroker) -> BrokerRegistrationRequest {
     let broker = &asked.broker;
     let text = |text: &str| StrBytes::from_string(text.to_owned());
@@ -98,8 +66,4 @@ fn registration(asked: &RegisterBroker) -> BrokerRegistrationRequest {
         .with_rack(broker.rack.as_deref().map(text))
         .with_log_dirs(broker.log_dirs.iter().map(id).collect())
         .with_previous_broker_epoch(asked.previous_epoch)
-}
-
-fn id(id: &Uuid) -> uuid::Uuid {
-    uuid::Uuid::from_bytes(id.0)
 }
