@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ballast_core::controller::{AlteredPartition, BrokerError, PartitionState, Response};
+use ballast_core::controller::{AlteredPartition, BrokerError, PartitionState, Refusal, Response};
 use ballast_core::replica::IsrRefusal;
 
 use super::{BACKOFF_MS_MAX, BACKOFF_MS_MIN, Driver, Open, Proposal};
@@ -22,6 +22,9 @@ impl Driver {
                 self.decided(asked, rows);
             }
             Some(Response::AlterPartition(Err(error))) => self.undecided(asked, of_broker(&error), &error.to_string()),
+            Some(Response::Refused(Refusal::Lost)) => {
+                self.undecided(asked, IsrRefusal::Lost, "no answer from the node that leads the quorum");
+            }
             Some(Response::Refused(refusal)) => {
                 self.undecided(asked, IsrRefusal::from_code(refusal.code()), &refusal.to_string());
             }
