@@ -13,6 +13,8 @@ pub(crate) enum Failure {
     Failed(String),
     /// The command makes no sense as given.
     Usage(String),
+    /// What was asked for goes on after this command.
+    NotFinished(String),
     /// Whoever read our output has gone; nobody is left to tell.
     NobodyReads,
 }
@@ -38,6 +40,7 @@ impl Failure {
         let (message, status) = match self {
             Failure::Failed(message) => (message, 1),
             Failure::Usage(message) => (message, 2),
+            Failure::NotFinished(message) => (message, 3),
             Failure::NobodyReads => return ExitCode::SUCCESS,
         };
         // One line, whatever a broker wrote into its message.

@@ -124,6 +124,16 @@ pub(crate) fn progress(message: &'static str) -> ProgressBar {
     bar
 }
 
+/// How much of something known is done, on stderr, shown on a terminal only.
+pub(crate) fn progress_of(total: u64, message: &'static str) -> ProgressBar {
+    if !io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{msg} [{bar:30}] {human_pos}/{human_len}, {elapsed}")
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::new(total).with_style(style).with_message(message)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,12 +1,14 @@
 //! Reading and changing the settings of topics, brokers and groups.
 
+use std::collections::BTreeMap;
+
 use ballast_wire::BrokerId;
 use kafka_protocol::messages::describe_configs_request::DescribeConfigsResource;
 use kafka_protocol::messages::incremental_alter_configs_request::{AlterConfigsResource, AlterableConfig};
 use kafka_protocol::messages::{DescribeConfigsRequest, IncrementalAlterConfigsRequest};
 
 use super::{Admin, only, outcome, settled, text};
-use crate::{ClientError, Target};
+use crate::{ClientError, ErrorCode, Target};
 
 /// Whose settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -156,6 +158,35 @@ impl Admin {
             .collect();
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(entries)
+    }
+
+    /// Some settings of many topics, in one request: the values by topic and name. Topics that are gone have no row.
+    ///
+    /// # Errors
+    /// That no broker could be reached.
+    pub async fn topic_settings(
+        &self,
+        topics: &[&str],
+        names: &[&str],
+    ) -> Result<BTreeMap<String, BTreeMap<String, String>>, ClientError> {
+        const TOPIC: i8 = 2;
+        let what = "reading the settings of topics";
+        let build = |_| {
+            let rows = topics.iter().map(|topic| {
+                DescribeConfigsResource::default()
+                    .with_resource_type(TOPIC)
+                    .with_resource_name(text(topic))
+                    .with_configuration_keys(Some(names.iter().map(|name| text(name)).collect()))
+            });
+            DescribeConfigsRequest::default().with_resources(rows.collect())
+        };
+        let (_, answer) = self.cluster.call(Target::Any, what, build, |_| Ok(())).await?;
+        let found = answer.results.into_iter().filter(|row| ErrorCode(row.error_code) == ErrorCode::NONE);
+        let values = found.map(|row| {
+            let values = row.configs.iter().filter_map(|entry| Some((entry.name.to_string(), entry.value.as_ref()?)));
+            (row.resource_name.to_string(), values.map(|(name, value)| (name, value.to_string())).collect())
+        });
+        Ok(values.collect())
     }
 
     /// Sets (a value) and unsets (`None`) some settings of `resource`; the others stay.

@@ -10,6 +10,7 @@ mod elections;
 mod group_offsets;
 mod groups;
 mod offsets;
+mod partitions;
 #[cfg(test)]
 mod tests;
 mod topics;
@@ -22,6 +23,7 @@ pub use group_offsets::{CommittedOffset, GroupPartition};
 pub(crate) use group_offsets::{Committer, commit_request, committed, fetch_request, fetched};
 pub use groups::{GroupDescription, GroupMember, ListedGroup, MemberName};
 pub use offsets::{EpochEnd, ListedOffset, OffsetSpec};
+pub use partitions::EligibleLeaders;
 pub use topics::{CreatedTopic, NewTopic};
 
 use kafka_protocol::messages::TopicName;
