@@ -32,7 +32,15 @@ fn topics_are_created_grown_shown_and_deleted() {
 #[test]
 fn the_cluster_tells_what_it_is() {
     let mut session = Session::new();
-    session.run("topic create orders --partitions 3").run("cluster describe").run("cluster describe --json");
+    session
+        .run("topic create orders --partitions 3")
+        .run("cluster describe")
+        .run("cluster describe --json")
+        .run("cluster drain 1 --leaders")
+        .run("cluster drain 7 --leaders")
+        .run("topic delete orders")
+        .run("cluster drain 1 --leaders --no-wait --json")
+        .run("cluster drain 1 --undo");
     insta::assert_snapshot!(session.transcript());
     let quorum = session.output(&["cluster", "quorum", "--json"], "");
     let quorum: serde_json::Value = serde_json::from_slice(&quorum.stdout).expect("one document");

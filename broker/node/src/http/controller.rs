@@ -79,32 +79,19 @@ fn of_controller(encoder: &mut DescriptorEncoder<'_>, node: &Node, image: &Image
     let lag_ms = if behind { node.clock.now_ms().saturating_sub(applied_at_ms).max(0) } else { 0 };
     let help = "How long ago this node applied an entry, if there is a later one; else 0";
     gauges(encoder, (&controller_metric("lastappliedrecordlagms"), help), &[(NO_LABELS, lag_ms)])?;
-    let counts: [(String, &str, u64); 4] = [
-        (
-            controller_metric("timedoutbrokerheartbeat"),
-            "Brokers fenced for their silence",
-            stats.timed_out_heartbeats.load(Ordering::Relaxed),
-        ),
-        (
-            controller_metric("newactivecontrollers"),
-            "Controllers that this node saw become active",
-            node.metadata.controllers_seen(),
-        ),
-        (stats_metric("uncleanleaderelections"), "Leaders that were not in sync", load(&stats.unclean_elections)),
-        (
-            stats_metric("electionfromeligibleleaderreplicas"),
-            "Leaders elected out of the eligible replicas",
-            load(&stats.eligible_elections),
-        ),
+    let help = "Brokers fenced for their silence";
+    one(encoder, &controller_metric("timedoutbrokerheartbeatcount"), help, load(&stats.timed_out_heartbeats))?;
+    let help = "Controllers that this node saw become active";
+    one(encoder, &controller_metric("newactivecontrollerscount"), help, node.metadata.controllers_seen())?;
+    let counts = [
+        ("uncleanleaderelections", "Leaders elected that were not in sync", &stats.unclean_elections),
+        ("electionfromeligibleleaderreplicas", "Leaders elected out of ELRs", &stats.eligible_elections),
     ];
-    for (name, help, count) in counts {
-        rows(encoder, MetricType::Counter, (&name, help), &vec![(NO_LABELS, count)])?;
+    for (name, help, counter) in counts {
+        let name = format!("kafka_controller_controllerstats_{name}");
+        rows(encoder, MetricType::Counter, (&name, help), &vec![(NO_LABELS, load(counter))])?;
     }
     Ok(())
-}
-
-fn stats_metric(name: &str) -> String {
-    format!("kafka_controller_controllerstats_{name}")
 }
 
 fn load(counter: &AtomicU64) -> u64 {
