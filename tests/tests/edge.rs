@@ -7,6 +7,7 @@ use ballast_broker::session::{AllowAll, DenyAll};
 use ballast_tests::embedded::Embedded;
 use ballast_tests::raw::groups;
 use ballast_tests::raw::{Connection, Fetch, batch, fetch_row, name, text};
+use kafka_protocol::messages::alter_replica_log_dirs_request::{AlterReplicaLogDir, AlterReplicaLogDirTopic};
 use kafka_protocol::messages::api_versions_request::ApiVersionsRequest;
 use kafka_protocol::messages::create_partitions_request::CreatePartitionsTopic;
 use kafka_protocol::messages::create_topics_request::CreatableTopic;
@@ -18,14 +19,15 @@ use kafka_protocol::messages::list_offsets_request::{ListOffsetsPartition, ListO
 use kafka_protocol::messages::metadata_request::MetadataRequestTopic;
 use kafka_protocol::messages::offset_for_leader_epoch_request::{OffsetForLeaderPartition, OffsetForLeaderTopic};
 use kafka_protocol::messages::{
-    AddRaftVoterRequest, AlterConfigsRequest, CreatePartitionsRequest, CreateTopicsRequest, DeleteGroupsRequest,
-    DeleteRecordsRequest, DeleteTopicsRequest, DescribeAclsRequest, DescribeClusterRequest, DescribeConfigsRequest,
-    DescribeGroupsRequest, DescribeLogDirsRequest, DescribeProducersRequest, DescribeQuorumRequest,
-    DescribeTopicPartitionsRequest, DescribeUserScramCredentialsRequest, ElectLeadersRequest, FindCoordinatorRequest,
-    IncrementalAlterConfigsRequest, InitProducerIdRequest, LeaveGroupRequest, ListConfigResourcesRequest,
-    ListGroupsRequest, ListOffsetsRequest, ListPartitionReassignmentsRequest, MetadataRequest, OffsetDeleteRequest,
-    OffsetForLeaderEpochRequest, ProduceRequest, RemoveRaftVoterRequest, UnregisterBrokerRequest,
-    UpdateFeaturesRequest, alter_configs_request, describe_producers_request, incremental_alter_configs_request,
+    AddRaftVoterRequest, AlterConfigsRequest, AlterReplicaLogDirsRequest, CreatePartitionsRequest, CreateTopicsRequest,
+    DeleteGroupsRequest, DeleteRecordsRequest, DeleteTopicsRequest, DescribeAclsRequest, DescribeClusterRequest,
+    DescribeConfigsRequest, DescribeGroupsRequest, DescribeLogDirsRequest, DescribeProducersRequest,
+    DescribeQuorumRequest, DescribeTopicPartitionsRequest, DescribeUserScramCredentialsRequest, ElectLeadersRequest,
+    FindCoordinatorRequest, IncrementalAlterConfigsRequest, InitProducerIdRequest, LeaveGroupRequest,
+    ListConfigResourcesRequest, ListGroupsRequest, ListOffsetsRequest, ListPartitionReassignmentsRequest,
+    MetadataRequest, OffsetDeleteRequest, OffsetForLeaderEpochRequest, ProduceRequest, RemoveRaftVoterRequest,
+    UnregisterBrokerRequest, UpdateFeaturesRequest, alter_configs_request, describe_producers_request,
+    incremental_alter_configs_request,
 };
 
 const TOPIC_AUTHORIZATION_FAILED: i16 = 29;
@@ -88,11 +90,15 @@ fn admin_answers(connection: &mut Connection) -> Vec<(i16, i16)> {
     let remove = DeleteRecordsRequest::default().with_topics(vec![removed]);
     let producers = DescribeProducersRequest::default().with_topics(vec![remembered]);
     let describe = DescribeTopicPartitionsRequest::default().with_topics(vec![wanted]).with_response_partition_limit(9);
+    let moved = AlterReplicaLogDirTopic::default().with_name(topic()).with_partitions(vec![0]);
+    let moved = AlterReplicaLogDir::default().with_topics(vec![moved]);
+    let moved = AlterReplicaLogDirsRequest::default().with_dirs(vec![moved]);
     let mut rows = vec![
         (19, connection.call(5, &create).topics[0].error_code),
         (20, connection.call(5, &delete).responses[0].error_code),
         (21, connection.call(2, &remove).topics[0].partitions[0].error_code),
         (29, connection.call(3, &DescribeAclsRequest::default()).error_code),
+        (34, connection.call(2, &moved).results[0].partitions[0].error_code),
         (35, connection.call(4, &DescribeLogDirsRequest::default()).error_code),
         (37, connection.call(3, &grow).results[0].error_code),
         (43, connection.call(2, &ElectLeadersRequest::default().with_timeout_ms(9000)).error_code),
@@ -165,7 +171,7 @@ fn who_may_do_nothing_is_refused_by_every_api_that_is_advertised() {
     let mut connection = Connection::open(&address(&embedded, 0));
     let refused = answers(&mut connection);
     for (key, code) in &refused {
-        let of_cluster = [22, 29, 35, 43, 46, 50, 55, 57, 64, 74, 80, 81];
+        let of_cluster = [22, 29, 34, 35, 43, 46, 50, 55, 57, 64, 74, 80, 81];
         let expected = if of_cluster.contains(key) { CLUSTER_AUTHORIZATION_FAILED } else { TOPIC_AUTHORIZATION_FAILED };
         assert_eq!(*code, expected, "key {key}");
     }

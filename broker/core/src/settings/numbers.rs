@@ -128,6 +128,10 @@ pub struct ReplicationSettings {
     pub leader_throttled_rate_bytes_per_second: i64,
     /// `follower.replication.throttled.rate`.
     pub follower_throttled_rate_bytes_per_second: i64,
+    /// `num.replica.alter.log.dirs.threads`.
+    pub alter_log_dirs_threads: Option<usize>,
+    /// `replica.alter.log.dirs.io.max.bytes.per.second`.
+    pub alter_log_dirs_bytes_per_second: u64,
 }
 
 impl ReplicationSettings {
@@ -147,6 +151,12 @@ impl ReplicationSettings {
             fetch_session_slots: layers.count("max.incremental.fetch.session.cache.slots"),
             leader_throttled_rate_bytes_per_second: layers.long("leader.replication.throttled.rate"),
             follower_throttled_rate_bytes_per_second: layers.long("follower.replication.throttled.rate"),
+            alter_log_dirs_threads: layers
+                .number_or_null("num.replica.alter.log.dirs.threads")
+                .and_then(|threads| usize::try_from(threads).ok()),
+            alter_log_dirs_bytes_per_second: layers
+                .unless_negative("replica.alter.log.dirs.io.max.bytes.per.second")
+                .unwrap_or(0),
         }
     }
 }

@@ -163,6 +163,16 @@ impl LogDir {
         Ok(entries.iter().filter(|entry| entry.is_dir).filter_map(|entry| PartitionDir::parse(&entry.name)).collect())
     }
 
+    /// Gives a partition's folder another name, for good.
+    ///
+    /// # Errors
+    /// Whatever the disk says.
+    pub fn rename_partition(&self, from: &PartitionDir, to: &PartitionDir) -> Result<(), DirError> {
+        let path = self.path.join(from.to_string());
+        self.disk.rename(&path, &self.path.join(to.to_string())).doing("cannot rename", &path)?;
+        Ok(self.disk.sync_dir(&self.path).doing("cannot sync", &self.path)?)
+    }
+
     /// Reads one of the four offset checkpoints. A missing or empty file has no entries.
     ///
     /// # Errors

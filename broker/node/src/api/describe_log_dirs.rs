@@ -1,7 +1,8 @@
 //! DescribeLogDirs (key 35), versions 1–4.
 //!
 //! Every log directory with its partitions and their sizes in bytes; null topics = all. v4 adds the room of the file system.
-//! A directory that has failed has code 56 and no partitions. `offset_lag` of a leader is 0: nothing here is behind.
+//! A directory that has failed has code 56 and no partitions. A copy on its way here (AlterReplicaLogDirs) is marked as
+//! future, its `offset_lag` is what it lacks; that of a replica is 0.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -44,6 +45,12 @@ fn describe(ctx: &Ctx, dir: &Dir, request: &DescribeLogDirsRequest) -> DescribeL
             let row = row.with_partition_size(i64::try_from(partition.log.size_bytes()).unwrap_or(i64::MAX));
             topics.entry(Arc::clone(&partition.topic)).or_default().push(row);
         }
+    }
+    for future in dir.incoming().iter().filter(|future| is_wanted(request, &future.partition)) {
+        let row = DescribeLogDirsPartition::default().with_partition_index(future.partition.index);
+        let row = row.with_partition_size(i64::try_from(future.log.size_bytes()).unwrap_or(i64::MAX));
+        let row = row.with_offset_lag(future.lag()).with_is_future_key(true);
+        topics.entry(Arc::clone(&future.partition.topic)).or_default().push(row);
     }
     let topics = topics.into_iter().map(|(topic, partitions)| {
         DescribeLogDirsTopic::default().with_name(topic_name(&topic)).with_partitions(partitions)

@@ -14,6 +14,7 @@ mod add_raft_voter;
 mod allocate_producer_ids;
 mod alter_configs;
 mod alter_partition;
+mod alter_replica_log_dirs;
 mod api_versions;
 mod assign_replicas_to_dirs;
 mod broker_heartbeat;
@@ -140,6 +141,7 @@ pub(crate) const TABLE: &[Api] = &[
     api(ApiKey::DESCRIBE_ACLS, 1, 3, |call| call.typed(describe_acls::handle)),
     api(ApiKey::DESCRIBE_CONFIGS, 1, 4, |call| call.typed(describe_configs::handle)),
     Api { by: By::Both, ..api(ApiKey::ALTER_CONFIGS, 0, 2, |call| call.typed(alter_configs::handle)) },
+    api(ApiKey::ALTER_REPLICA_LOG_DIRS, 1, 2, |call| call.typed(alter_replica_log_dirs::handle)),
     api(ApiKey::DESCRIBE_LOG_DIRS, 1, 4, |call| call.typed(describe_log_dirs::handle)),
     by_controller(ApiKey::CREATE_PARTITIONS, 0, 3, |call| call.typed(create_partitions::handle)),
     api(ApiKey::DELETE_GROUPS, 0, 2, |call| call.typed(delete_groups::handle)),

@@ -307,6 +307,7 @@ async fn run(
     let_in(&node, &mut membership).await?;
 
     background.push(tokio::spawn(Arc::clone(&node.store).keep_house()));
+    background.push(tokio::spawn(Arc::clone(&node.store).move_replicas()));
     background.push(tokio::spawn(isr::run(base.wishes, Arc::clone(&node))));
     background.push(tokio::spawn(dirs::run(base.placed, Arc::clone(&node))));
     background.push(tokio::spawn(Arc::clone(&node.fetchers).follow_late()));

@@ -15,7 +15,7 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, NoLabelSet}
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 
-use super::{controller, exporter, fetchers, replication};
+use super::{controller, exporter, fetchers, log_dirs, replication};
 use crate::api::TABLE;
 use crate::drive::partition::{Partition, Traffic};
 use crate::node::Node;
@@ -85,6 +85,7 @@ impl Collector for Scrape {
         of_broker(&mut encoder, &self.0, &partitions)?;
         controller::encode(&mut encoder, &self.0)?;
         replication::encode(&mut encoder, &self.0, &partitions)?;
+        log_dirs::encode(&mut encoder, &self.0)?;
         of_requests(&mut encoder, &self.0)?;
         of_topics(&mut encoder, &partitions)?;
         of_partitions(&mut encoder, &partitions)?;

@@ -161,6 +161,11 @@ impl Partition {
         *self.directory.lock()
     }
 
+    /// It lives in another log directory from now on.
+    pub(crate) fn moved_to(&self, directory: Uuid) {
+        *self.directory.lock() = directory;
+    }
+
     /// The high watermark.
     pub(crate) fn high(&self) -> Offset {
         self.high.load(Ordering::Acquire)

@@ -96,7 +96,7 @@ impl Store {
 
     /// Makes a partition that is new here; what stands in the way is remembered and tried again.
     fn make(&self, topic: &Arc<Topic>, index: PartitionIndex) -> Option<Arc<Partition>> {
-        let dir = self.least_used_dir()?;
+        let dir = self.preferred_dir(&topic.name, index).or_else(|| self.least_used_dir())?;
         let key = (topic.id, index);
         match self.create_partition(&dir, topic, index) {
             Ok(()) => {
@@ -145,6 +145,7 @@ impl Store {
     /// Takes a partition out of service; its folder is renamed now and unlinked later.
     fn delete_partition(&self, partition: &Arc<Partition>, delay_ms: i64) {
         self.hosted.remove(partition.topic_id, partition.index);
+        self.cancel_move_of(partition);
         if let Some(dir) = self.dir(partition.directory()) {
             dir.partitions.fetch_sub(1, Ordering::Relaxed);
         }

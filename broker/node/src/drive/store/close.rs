@@ -22,6 +22,8 @@ impl Store {
         if self.closed.swap(true, Ordering::AcqRel) {
             return;
         }
+        let this = Arc::clone(self);
+        on_disk(&self.config.disk, move || this.stop_moves()).await;
         let partitions = self.hosted.all();
         let queue = Arc::new(Mutex::new(partitions.clone()));
         let closers: Vec<_> = (0..CLOSERS)

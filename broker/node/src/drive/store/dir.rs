@@ -9,6 +9,7 @@ use ballast_log::dirs::{CheckpointKind, CleanShutdown, DirError, LogDir};
 use ballast_wire::{Offset, PartitionIndex, Uuid};
 use parking_lot::Mutex;
 
+use super::FutureReplica;
 use crate::drive::partition::Partition;
 
 /// A log directory.
@@ -18,11 +19,16 @@ pub(crate) struct Dir {
     /// Gone once the directory is closed.
     log_dir: Mutex<Option<LogDir>>,
     offline: AtomicBool,
+    /// Copies of replicas that are to live in it.
+    pub(super) incoming: Mutex<Incoming>,
     /// How many partitions live in it.
     pub(super) partitions: AtomicUsize,
     /// Is there less room than the reserve? Then clients may not add to it.
     pub(crate) low_on_space: AtomicBool,
 }
+
+/// Copies by topic and partition.
+type Incoming = BTreeMap<(Uuid, PartitionIndex), Arc<FutureReplica>>;
 
 /// A checkpoint's entries by topic and partition.
 pub(super) type Offsets = BTreeMap<(String, PartitionIndex), Offset>;
@@ -34,6 +40,7 @@ impl Dir {
             path: log_dir.path().to_owned(),
             log_dir: Mutex::new(Some(log_dir)),
             offline: AtomicBool::new(false),
+            incoming: Mutex::default(),
             partitions: AtomicUsize::new(0),
             low_on_space: AtomicBool::new(false),
         }
@@ -54,6 +61,16 @@ impl Dir {
         !self.low_on_space.load(Ordering::Relaxed)
     }
 
+    /// Copies of replicas that are to live in it.
+    pub(crate) fn incoming(&self) -> Vec<Arc<FutureReplica>> {
+        self.incoming.lock().values().cloned().collect()
+    }
+
+    /// This copy is none any more.
+    pub(super) fn forget(&self, future: &FutureReplica) {
+        self.incoming.lock().remove(&(future.partition.topic_id, future.partition.index));
+    }
+
     /// Runs something on the open directory; nothing once it is closed.
     pub(super) fn with<T>(&self, work: impl FnOnce(&LogDir) -> Result<T, DirError>) -> Result<Option<T>, DirError> {
         self.log_dir.lock().as_ref().map(work).transpose()
@@ -72,15 +89,33 @@ impl Dir {
         Ok(entries.into_iter().map(|entry| ((entry.topic, entry.partition), entry.offset)).collect())
     }
 
-    /// Writes a checkpoint of `partitions`, those of this directory.
+    /// Writes a checkpoint of `partitions`, those of this directory, and of copies that may soon be such: without recovery
+    /// points, because nothing of a copy is believed unseen.
     pub(super) fn write_offsets(
         &self,
         kind: CheckpointKind,
         partitions: &[Arc<Partition>],
         offset: impl Fn(&Partition) -> Option<Offset>,
     ) -> Result<(), DirError> {
-        let entries = partitions.iter().filter(|partition| partition.directory() == self.id);
-        let entries = entries.filter_map(|p| Some((&*p.topic, p.index, offset(p)?)));
+        let incoming = self.incoming();
+        let mut entries = BTreeMap::new();
+        for future in &incoming {
+            let offset = match kind {
+                CheckpointKind::HighWatermark => Some(future.high()),
+                CheckpointKind::LogStart => future.log_start(),
+                CheckpointKind::RecoveryPoint | CheckpointKind::Cleaner => None,
+            };
+            let Partition { topic, index, .. } = &*future.partition;
+            entries.extend(offset.map(|offset| ((&**topic, *index), offset)));
+        }
+        for partition in partitions.iter().filter(|partition| partition.directory() == self.id) {
+            let key = (&*partition.topic, partition.index);
+            match offset(partition) {
+                Some(offset) => entries.insert(key, offset),
+                None => entries.remove(&key),
+            };
+        }
+        let entries = entries.into_iter().map(|((topic, index), offset)| (topic, index, offset));
         self.with(|dir| dir.write_checkpoint(kind, entries)).map(|_| ())
     }
 

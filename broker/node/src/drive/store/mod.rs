@@ -3,18 +3,20 @@
 //! ```text
 //! metadata delta -> apply   : make, open, lead, follow, resign, delete partitions
 //! fetchers       -> followers: cut, sync
+//! an operator    -> moving  : copy replicas to another log directory, exchange names
 //! clock          -> upkeep  : sync, checkpoint, retain, unlink, watch the room that is left
 //! SIGTERM        -> close   : trim, sync, checkpoint, mark clean
 //! ```
 //! Holds: a partition is in `hosted` exactly while its log is open for clients. All of it blocks, and therefore runs on the
 //! disk's threads (see [`on_disk`]), never on a runtime's worker.
 //!
-//! Read next: `open` (start-up), `apply`, `followers`, `upkeep`, `together`, `close`.
+//! Read next: `open` (start-up), `apply`, `followers`, `moving`, `upkeep`, `together`, `close`.
 
 mod apply;
 mod close;
 mod dir;
 mod followers;
+mod moving;
 mod open;
 mod together;
 mod upkeep;
@@ -30,9 +32,10 @@ use ballast_log::{LogConfig, LogError};
 use ballast_net::{Clock, Entropy};
 use ballast_wire::{BrokerId, PartitionIndex, Uuid};
 use parking_lot::Mutex;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{Notify, oneshot, watch};
 
 pub(crate) use self::dir::Dir;
+pub(crate) use self::moving::{FutureReplica, MoveRefused};
 pub(crate) use self::open::OpenError;
 use super::dirs::Placements;
 use super::hosted::Hosted;
@@ -66,6 +69,12 @@ pub(crate) struct Store {
     broken: Mutex<BTreeMap<(Uuid, PartitionIndex), LogError>>,
     /// Folders of deleted partitions, and when they may go, in ms since 1970.
     doomed: Mutex<Vec<(i64, std::path::PathBuf)>>,
+    /// Where replicas are to be made that are not here yet, by topic and partition.
+    preferred: Mutex<BTreeMap<(String, PartitionIndex), Uuid>>,
+    /// Held while a move begins.
+    beginning: Mutex<()>,
+    /// Wakes whoever moves replicas.
+    moves: Notify,
     /// Counts the times that partitions came to be after the metadata spoke of them.
     late: watch::Sender<u64>,
     /// The image that `broken` partitions are tried with.

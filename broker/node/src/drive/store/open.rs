@@ -16,9 +16,10 @@ use ballast_log::dirs::{
 use ballast_log::{Log, LogError, OpenFrom, Progress, RecoveryReport};
 use ballast_wire::{PartitionIndex, Uuid};
 use parking_lot::Mutex;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use super::dir::Offsets;
+use super::moving::Found;
 use super::{Dir, Store, StoreConfig, on_disk};
 use crate::drive::hosted::Hosted;
 use crate::drive::partition::{Partition, Place};
@@ -45,6 +46,14 @@ pub(crate) struct Opened {
     pub(crate) recovered: usize,
     /// Was every directory stopped cleanly? Its broker epoch, the least of them, if so.
     pub(crate) clean_epoch: Option<i64>,
+}
+
+/// What a walk over the log directories found.
+struct Scanned {
+    jobs: Vec<Job>,
+    /// Copies of replicas on their way to another directory.
+    copies: Vec<Found>,
+    opened: Opened,
 }
 
 /// One folder to open.
@@ -76,6 +85,9 @@ impl Store {
             hosted: Hosted::default(),
             broken: Mutex::default(),
             doomed: Mutex::default(),
+            preferred: Mutex::default(),
+            beginning: Mutex::default(),
+            moves: Notify::new(),
             late: watch::Sender::new(0),
             image: Mutex::default(),
             closed: AtomicBool::new(false),
@@ -95,8 +107,9 @@ impl Store {
     /// Opens everything that `image` gives to this broker.
     pub(crate) async fn open_all(self: &Arc<Store>, image: Arc<Image>) -> Result<Opened, OpenError> {
         let this = Arc::clone(self);
-        let scanned = on_disk(&self.config.disk, move || this.scan(&image)).await;
-        let (jobs, mut opened) = scanned?;
+        let at_image = Arc::clone(&image);
+        let scanned = on_disk(&self.config.disk, move || this.scan(&at_image)).await;
+        let Scanned { jobs, copies, mut opened } = scanned?;
         let jobs = Arc::new(Mutex::new(jobs));
         let workers = self.config.settings.now().log.recovery_threads_per_data_dir.max(1) * self.dirs.len();
         let running: Vec<_> = (0..workers)
@@ -110,11 +123,22 @@ impl Store {
             opened.partitions += partitions;
             opened.recovered += recovered;
         }
+        let this = Arc::clone(self);
+        on_disk(&self.config.disk, move || this.resume_moves(&image, copies)).await;
         Ok(opened)
     }
 
-    fn scan(&self, image: &Image) -> Result<(Vec<Job>, Opened), OpenError> {
+    fn scan(&self, image: &Image) -> Result<Scanned, OpenError> {
         let mut opened = Opened { clean_epoch: Some(i64::MAX), ..Opened::default() };
+        let mut found = Vec::new();
+        for dir in &self.dirs {
+            let folders = dir.with(LogDir::partitions)?.unwrap_or_default();
+            let folders = folders.into_iter().filter(|folder| folder.topic != METADATA_TOPIC);
+            found.extend(folders.map(|folder| (Arc::clone(dir), folder)));
+        }
+        self.settle_moves(image, &mut found)?;
+        let (copies, found): (Vec<_>, Vec<_>) =
+            found.into_iter().partition(|(_, folder)| matches!(folder.state, DirState::Future(_)));
         let mut jobs = Vec::new();
         for dir in &self.dirs {
             let clean = dir.with(LogDir::take_clean_shutdown)?.flatten();
@@ -125,18 +149,15 @@ impl Store {
             let at = |offsets: &Offsets, folder: &PartitionDir| {
                 offsets.get(&(folder.topic.clone(), folder.partition)).copied().unwrap_or(0)
             };
-            for folder in dir.with(LogDir::partitions)?.unwrap_or_default() {
-                if folder.topic == METADATA_TOPIC {
-                    continue;
-                }
-                let Some((topic, is_unnamed)) = self.keep(dir, &folder, image, &mut opened)? else { continue };
-                let recovery_point = at(&recovery_points, &folder);
-                let from = OpenFrom { clean: clean.is_some(), recovery_point, log_start: at(&log_starts, &folder) };
-                let (dir, high) = (Arc::clone(dir), at(&highs, &folder));
+            for (_, folder) in found.iter().filter(|(of, _)| of.id == dir.id) {
+                let Some((topic, is_unnamed)) = self.keep(dir, folder, image, &mut opened)? else { continue };
+                let recovery_point = at(&recovery_points, folder);
+                let from = OpenFrom { clean: clean.is_some(), recovery_point, log_start: at(&log_starts, folder) };
+                let (dir, high) = (Arc::clone(dir), at(&highs, folder));
                 jobs.push(Job { dir, topic, index: folder.partition, from, high, is_unnamed });
             }
         }
-        Ok((jobs, opened))
+        Ok(Scanned { jobs, copies, opened })
     }
 
     /// The topic that a folder belongs to, and whether the folder does not say so yet; `None` if it is not to be opened.

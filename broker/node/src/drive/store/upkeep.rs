@@ -105,6 +105,7 @@ impl Store {
         for partition in self.hosted.all().iter().filter(|partition| partition.directory() == dir.id) {
             partition.take_offline();
         }
+        self.forget_incoming(dir);
         self.failed.send_modify(|failed| {
             failed.insert(dir.id);
         });

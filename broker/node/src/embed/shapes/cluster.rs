@@ -2,12 +2,15 @@
 
 use ballast_wire::ErrorCode;
 use ballast_wire::frame::ApiKey;
+use kafka_protocol::messages::alter_replica_log_dirs_response::{
+    AlterReplicaLogDirPartitionResult, AlterReplicaLogDirTopicResult,
+};
 use kafka_protocol::messages::api_versions_response::ApiVersion;
 use kafka_protocol::messages::{
-    AddRaftVoterRequest, AddRaftVoterResponse, ApiVersionsRequest, ApiVersionsResponse, DescribeClusterRequest,
-    DescribeClusterResponse, DescribeLogDirsRequest, DescribeLogDirsResponse, DescribeQuorumRequest,
-    DescribeQuorumResponse, InitProducerIdRequest, InitProducerIdResponse, ProducerId, RemoveRaftVoterRequest,
-    RemoveRaftVoterResponse,
+    AddRaftVoterRequest, AddRaftVoterResponse, AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse,
+    ApiVersionsRequest, ApiVersionsResponse, DescribeClusterRequest, DescribeClusterResponse, DescribeLogDirsRequest,
+    DescribeLogDirsResponse, DescribeQuorumRequest, DescribeQuorumResponse, InitProducerIdRequest,
+    InitProducerIdResponse, ProducerId, RemoveRaftVoterRequest, RemoveRaftVoterResponse,
 };
 
 use super::topics::message;
@@ -35,6 +38,24 @@ impl Shape for InitProducerIdRequest {
     fn refused(self, _: i16, code: ErrorCode) -> InitProducerIdResponse {
         let response = InitProducerIdResponse::default().with_error_code(code.0);
         response.with_producer_id(ProducerId(-1)).with_producer_epoch(-1)
+    }
+}
+
+impl Shape for AlterReplicaLogDirsRequest {
+    fn refused(self, _: i16, code: ErrorCode) -> AlterReplicaLogDirsResponse {
+        let topics = self.dirs.into_iter().flat_map(|dir| dir.topics);
+        let results = topics.map(|topic| {
+            let partitions = topic.partitions.into_iter().map(|index| {
+                AlterReplicaLogDirPartitionResult::default().with_partition_index(index).with_error_code(code.0)
+            });
+            AlterReplicaLogDirTopicResult::default().with_topic_name(topic.name).with_partitions(partitions.collect())
+        });
+        AlterReplicaLogDirsResponse::default().with_results(results.collect())
+    }
+
+    fn topics(&self) -> Vec<Named> {
+        let topics = self.dirs.iter().flat_map(|dir| &dir.topics);
+        topics.map(|topic| Named::by_name(&*topic.name, topic.partitions.iter().copied())).collect()
     }
 }
 

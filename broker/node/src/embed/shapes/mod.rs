@@ -21,15 +21,15 @@ use ballast_wire::frame::ApiKey;
 use ballast_wire::{ErrorCode, PartitionIndex, Uuid};
 use bytes::Bytes;
 use kafka_protocol::messages::{
-    AddRaftVoterRequest, AlterConfigsRequest, ApiVersionsRequest, CreatePartitionsRequest, CreateTopicsRequest,
-    DeleteGroupsRequest, DeleteRecordsRequest, DeleteTopicsRequest, DescribeAclsRequest, DescribeClusterRequest,
-    DescribeConfigsRequest, DescribeGroupsRequest, DescribeLogDirsRequest, DescribeProducersRequest,
-    DescribeQuorumRequest, DescribeTopicPartitionsRequest, DescribeUserScramCredentialsRequest, ElectLeadersRequest,
-    FindCoordinatorRequest, HeartbeatRequest, IncrementalAlterConfigsRequest, InitProducerIdRequest, JoinGroupRequest,
-    LeaveGroupRequest, ListConfigResourcesRequest, ListGroupsRequest, ListOffsetsRequest,
-    ListPartitionReassignmentsRequest, MetadataRequest, OffsetCommitRequest, OffsetDeleteRequest, OffsetFetchRequest,
-    OffsetForLeaderEpochRequest, RemoveRaftVoterRequest, SyncGroupRequest, UnregisterBrokerRequest,
-    UpdateFeaturesRequest,
+    AddRaftVoterRequest, AlterConfigsRequest, AlterReplicaLogDirsRequest, ApiVersionsRequest, CreatePartitionsRequest,
+    CreateTopicsRequest, DeleteGroupsRequest, DeleteRecordsRequest, DeleteTopicsRequest, DescribeAclsRequest,
+    DescribeClusterRequest, DescribeConfigsRequest, DescribeGroupsRequest, DescribeLogDirsRequest,
+    DescribeProducersRequest, DescribeQuorumRequest, DescribeTopicPartitionsRequest,
+    DescribeUserScramCredentialsRequest, ElectLeadersRequest, FindCoordinatorRequest, HeartbeatRequest,
+    IncrementalAlterConfigsRequest, InitProducerIdRequest, JoinGroupRequest, LeaveGroupRequest,
+    ListConfigResourcesRequest, ListGroupsRequest, ListOffsetsRequest, ListPartitionReassignmentsRequest,
+    MetadataRequest, OffsetCommitRequest, OffsetDeleteRequest, OffsetFetchRequest, OffsetForLeaderEpochRequest,
+    RemoveRaftVoterRequest, SyncGroupRequest, UnregisterBrokerRequest, UpdateFeaturesRequest,
 };
 use kafka_protocol::protocol::{Encodable, Request};
 
@@ -108,6 +108,7 @@ const SHAPES: &[Row] = &[
     row::<DescribeAclsRequest>(),
     row::<DescribeConfigsRequest>(),
     row::<AlterConfigsRequest>(),
+    row::<AlterReplicaLogDirsRequest>(),
     row::<DescribeLogDirsRequest>(),
     row::<CreatePartitionsRequest>(),
     row::<DeleteGroupsRequest>(),
