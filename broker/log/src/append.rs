@@ -43,9 +43,9 @@ const PREFIX_BYTES: usize = 16;
 /// What an append was given. It may be read, and be told to the client, once the published end has passed `last_offset`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Appended {
-    /// Offset of the first record.
+    /// Offset of the first record; -1 of a duplicate whose place is not known any more.
     pub base_offset: Offset,
-    /// Offset of the last record.
+    /// Offset of the last record, or of one that is not before it.
     pub last_offset: Offset,
     /// The append time in ms on a LogAppendTime topic, -1 otherwise; of a duplicate the time of the original's newest
     /// record, on any topic.
@@ -145,16 +145,16 @@ impl Log {
         let log_start_offset = self.start();
         let tracked = batch.header.has_producer() && self.config().producer_state;
         if tracked {
-            let verdict = state.producers.judge(&batch.header, batch.marker, batch.from_zero)?;
-            if let Verdict::Duplicate(original) = verdict {
-                return Ok(Appended {
-                    base_offset: original.base_offset(),
-                    last_offset: original.last_offset,
-                    // As Apache Kafka: whoever gave the original its time.
-                    log_append_time_ms: original.timestamp,
-                    log_start_offset,
-                    duplicate: true,
-                });
+            let seen = |base_offset, last_offset, log_append_time_ms| {
+                Ok(Appended { base_offset, last_offset, log_append_time_ms, log_start_offset, duplicate: true })
+            };
+            match state.producers.judge(&batch.header, batch.marker, batch.from_zero)? {
+                Verdict::Fresh => {}
+                // As Apache Kafka: the time is that of whoever gave the original its own.
+                Verdict::Duplicate(original) => {
+                    return seen(original.base_offset(), original.last_offset, original.timestamp);
+                }
+                Verdict::Forgotten { below } => return seen(-1, below - 1, -1),
             }
         }
         let base_offset = state.assigned_end;

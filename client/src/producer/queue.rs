@@ -13,6 +13,8 @@
 //!   3. Sequence numbers of one epoch are given without gap. When one is lost for good (`broken`), the others are resent
 //!      under their old stamps until each is known to be written or not; then the epoch grows, counts from 0, and what
 //!      is left is stamped anew (KIP-360). A batch that may be written is never stamped anew: it would be written twice.
+//!   4. The first batch of an epoch is alone in flight until it is written: a leader that knows nothing of a producer takes
+//!      any sequence number, so a second batch could be written where the first was refused.
 //!
 //! A step machine: time and outcomes come in, batches go out. Nothing here waits.
 
@@ -95,6 +97,8 @@ pub(super) struct PartitionQueue {
     next_number: u64,
     /// Producer id, epoch, and the sequence number that the next batch gets.
     identity: Option<(ProducerId, ProducerEpoch, i32)>,
+    /// The identity under which a batch is known to be written.
+    proven: Option<(ProducerId, ProducerEpoch)>,
     /// A producer id that has no epoch left here.
     spent: Option<ProducerId>,
     broken: bool,
@@ -116,6 +120,7 @@ impl PartitionQueue {
             leader: -1,
             next_number: 0,
             identity: None,
+            proven: None,
             spent: None,
             broken: false,
             recalling: false,
@@ -192,7 +197,8 @@ impl PartitionQueue {
         if self.backlog() == 0 {
             return Readiness::Later;
         }
-        let alone = self.recalling || self.broken || self.probing.is_some() || self.leader != leader;
+        let is_new = self.identity.is_some_and(|(id, epoch, _)| self.proven != Some((id, epoch)));
+        let alone = self.recalling || self.broken || is_new || self.probing.is_some() || self.leader != leader;
         if alone && !self.in_flight.is_empty() {
             return Readiness::Later;
         }
@@ -283,6 +289,7 @@ impl PartitionQueue {
         let bytes = batch.bytes;
         let freed = match outcome {
             Outcome::Written { base_offset, log_append_time_ms } => {
+                self.proven = batch.stamp.map_or(self.proven, |stamp| Some((stamp.producer_id, stamp.epoch)));
                 // Counted first: whoever waits for the fate may ask for the count next.
                 self.ledger.written(batch.records);
                 batch.fate.decide(Fate::Written { base_offset, log_append_time_ms });

@@ -13,12 +13,15 @@ struct Rig {
     config: ProducerConfig,
     now: Instant,
     deliveries: Vec<Delivery>,
+    /// Every epoch has a batch that is written: several may be in flight.
+    proven: bool,
 }
 
 impl Rig {
     fn new() -> Rig {
         let config = ProducerConfig { linger: Duration::ZERO, ..ProducerConfig::default() };
-        Rig { queue: PartitionQueue::new(0, Arc::default()), config, now: Instant::now(), deliveries: Vec::new() }
+        let queue = PartitionQueue::new(0, Arc::default());
+        Rig { queue, config, now: Instant::now(), deliveries: Vec::new(), proven: true }
     }
 
     /// A queue that has one-record batches of these values in flight to broker 1.
@@ -45,6 +48,9 @@ impl Rig {
     }
 
     fn take(&mut self, leader: BrokerId) -> Option<Batch> {
+        if self.proven {
+            self.queue.proven = self.queue.identity.map(|(id, epoch, _)| (id, epoch));
+        }
         let terms = Terms { config: &self.config, now: self.now, hurry: false };
         let mut batch = self.queue.take(terms, leader, ID)?;
         batch.finish();
@@ -144,6 +150,30 @@ fn a_failed_batch_is_resent_before_everything_that_came_after_it() {
     rig.settle(b, out_of_sequence());
     rig.settle(c, out_of_sequence());
     assert_eq!(rig.drain(), expect(&[("a", 0, 0), ("b", 0, 1), ("c", 0, 2), ("d", 0, 3)]));
+}
+
+#[test]
+fn the_first_batch_of_an_epoch_is_alone_in_flight_until_it_is_written() {
+    let mut rig = Rig::new();
+    rig.proven = false;
+    for value in ["a", "b", "c"] {
+        rig.push(value);
+        rig.queue.close();
+    }
+    let a = rig.take(1).unwrap();
+    assert!(rig.take(1).is_none(), "b could be written where a is refused");
+    rig.settle(a, not_leader());
+    rig.pass(PAUSE);
+    let a = rig.take(1).unwrap();
+    rig.settle(a, written());
+    let (b, c) = (rig.take(1).unwrap(), rig.take(1).unwrap());
+    assert_eq!([seen(&b), seen(&c)], [("b".to_owned(), 0, 1), ("c".to_owned(), 0, 2)]);
+    rig.settle(b, refused());
+    rig.settle(c, out_of_sequence());
+    rig.push("d");
+    rig.pass(PAUSE);
+    assert_eq!(seen(&rig.take(1).unwrap()), ("c".to_owned(), 1, 0));
+    assert!(rig.take(1).is_none(), "the new epoch has to prove itself");
 }
 
 #[test]

@@ -166,6 +166,17 @@ impl SimDisk {
         self.world.lock().kill(self.generation);
     }
 
+    /// As [`SimDisk::kill`], but once `n` more calls of any kind were made: a process dies between any two of them.
+    pub fn kill_after(&self, n: u64) {
+        self.world.lock().kill_after(self.generation, n);
+    }
+
+    /// Was this generation killed?
+    #[must_use]
+    pub fn is_dead(&self) -> bool {
+        self.world.lock().is_dead(self.generation)
+    }
+
     /// The next life of a process that was killed while the machine lived on: everything written is there.
     #[must_use]
     pub fn reopen(&self) -> SimDisk {

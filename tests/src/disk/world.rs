@@ -28,6 +28,8 @@ pub(super) struct World {
     locks: BTreeSet<PathBuf>,
     /// Generations up to here are dead.
     killed_upto: u64,
+    /// This generation dies before the call with this number.
+    last_call: Option<(u64, u64)>,
 }
 
 impl World {
@@ -43,18 +45,28 @@ impl World {
             rng: Rng::new(seed),
             locks: BTreeSet::new(),
             killed_upto: 0,
+            last_call: None,
         }
     }
 
     /// Lets only the living generation in.
     pub(super) fn admit(&self, generation: u64) -> io::Result<()> {
-        if generation > self.killed_upto {
+        if !self.is_dead(generation) {
             return Ok(());
         }
         Err(io::Error::new(
             io::ErrorKind::BrokenPipe,
             format!("generation {generation} of this disk's user was killed"),
         ))
+    }
+
+    pub(super) fn is_dead(&self, generation: u64) -> bool {
+        let is_past = |(mortal, call)| mortal == generation && self.faults.total() >= call;
+        generation <= self.killed_upto || self.last_call.is_some_and(is_past)
+    }
+
+    pub(super) fn kill_after(&mut self, generation: u64, calls: u64) {
+        self.last_call = Some((generation, self.faults.total() + calls));
     }
 
     pub(super) fn kill(&mut self, generation: u64) {

@@ -46,6 +46,9 @@ pub(crate) struct Producer {
     /// First offset of its open transaction.
     pub(crate) txn_start: Option<Offset>,
     batches: [Option<BatchMeta>; BATCHES_REMEMBERED],
+    /// It comes from a snapshot, which has the newest batch alone: others of its epoch are known to be written, though not
+    /// where.
+    restored: bool,
 }
 
 impl Producer {
@@ -56,6 +59,7 @@ impl Producer {
             last_timestamp: -1,
             txn_start: None,
             batches: [None; BATCHES_REMEMBERED],
+            restored: false,
         }
     }
 
@@ -81,6 +85,7 @@ impl Producer {
         if self.epoch != epoch {
             self.epoch = epoch;
             self.batches = [None; BATCHES_REMEMBERED];
+            self.restored = false;
         }
     }
 }
@@ -99,6 +104,8 @@ pub(crate) enum Verdict {
     Fresh,
     /// Be answered with the offsets of the original.
     Duplicate(BatchMeta),
+    /// Be answered as written, somewhere below this offset: the snapshot that we know the producer from says no more.
+    Forgotten { below: Offset },
 }
 
 /// What brings the state before an `apply` back.
@@ -157,6 +164,9 @@ impl Producers {
         }
         if let Some(original) = entry.duplicate_of(header) {
             return Ok(Verdict::Duplicate(original));
+        }
+        if let Some(below) = entry.forgotten(header) {
+            return Ok(Verdict::Forgotten { below });
         }
         entry.check_sequence(header)?;
         if let Some(since) = entry.txn_start
@@ -249,7 +259,8 @@ impl Producers {
     }
 
     /// Puts a producer from a snapshot back.
-    pub(crate) fn restore(&mut self, id: ProducerId, producer: Producer) {
+    pub(crate) fn restore(&mut self, id: ProducerId, mut producer: Producer) {
+        producer.restored = true;
         if let Some(first) = producer.txn_start {
             self.open.insert(first, id);
         }
@@ -302,6 +313,18 @@ impl Producer {
         self.batches.iter().flatten().find(same).copied()
     }
 
+    /// Was this batch written before the snapshot that we know the producer from? A resend of it may come when several were
+    /// in flight as the broker stopped. Kafka calls it out of order, and clients then write
+    /// it again in a new epoch. Where it is, only that it is below the oldest that is known.
+    fn forgotten(&self, header: &Header) -> Option<Offset> {
+        let has_room = self.batches.iter().any(Option::is_none);
+        if !self.restored || !has_room || header.producer_epoch != self.epoch {
+            return None;
+        }
+        let oldest = self.batches.iter().flatten().next()?;
+        is_before(header.last_sequence(), oldest.first_sequence()).then(|| oldest.base_offset())
+    }
+
     fn check_sequence(&self, header: &Header) -> Result<(), AppendError> {
         let known = self.epoch != NO_EPOCH;
         let expected = if header.producer_epoch == self.epoch && self.last().is_some() {
@@ -315,6 +338,12 @@ impl Producer {
         let (producer, got) = (header.producer_id, header.base_sequence);
         Err(AppendError::OutOfOrderSequence { producer, expected, got })
     }
+}
+
+/// Does sequence `one` come before `other`? They wrap from `i32::MAX` to 0: the shorter way round decides.
+fn is_before(one: i32, other: i32) -> bool {
+    let ahead = (i64::from(other) - i64::from(one)) & i64::from(i32::MAX);
+    ahead != 0 && ahead < 1 << 30
 }
 
 #[cfg(test)]
@@ -370,6 +399,29 @@ mod tests {
         }
         let sixth = producers.judge(&batch(7, 0, 0, 10, 0), None, false);
         assert!(matches!(sixth, Err(AppendError::OutOfOrderSequence { expected: 60, got: 0, .. })), "{sixth:?}");
+    }
+
+    #[test]
+    fn of_a_restored_producer_older_batches_are_known_to_be_written() {
+        let mut before = Producers::default();
+        for n in 0..3 {
+            before.apply(&batch(7, 0, n * 10, 10, i64::from(n) * 10), None);
+        }
+        let mut last = Producer::new();
+        last.epoch = 0;
+        last.remember(before.by_id[&7].last().unwrap());
+        let mut restored = Producers::default();
+        restored.restore(7, last);
+        assert!(matches!(restored.judge(&batch(7, 0, 20, 10, 0), None, false), Ok(Verdict::Duplicate(_))));
+        for n in [0, 10] {
+            let judged = restored.judge(&batch(7, 0, n, 10, 0), None, false).unwrap();
+            assert_eq!(judged, Verdict::Forgotten { below: 20 });
+        }
+        assert!(matches!(
+            restored.judge(&batch(7, 0, 40, 10, 0), None, false),
+            Err(AppendError::OutOfOrderSequence { expected: 30, .. })
+        ));
+        assert_eq!(restored.judge(&batch(7, 0, 30, 10, 0), None, false).unwrap(), Verdict::Fresh);
     }
 
     #[test]

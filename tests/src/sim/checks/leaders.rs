@@ -1,0 +1,76 @@
+//! Checks of leadership, over what brokers say as they do it: C6 one leader per epoch, C12 the truth of the ISR.
+
+use std::collections::BTreeMap;
+
+use ballast_wire::{BrokerId, LeaderEpoch, Offset};
+
+use crate::sim::evidence::Evidence;
+use crate::sim::history::{BrokerEvent, Event, Place};
+
+/// C6.
+pub(super) fn one_per_epoch(evidence: &Evidence) -> Vec<String> {
+    let mut leaders: BTreeMap<(&Place, LeaderEpoch), BrokerId> = BTreeMap::new();
+    let mut highs: BTreeMap<(&Place, LeaderEpoch, BrokerId), Offset> = BTreeMap::new();
+    let mut acked: BTreeMap<&Place, LeaderEpoch> = BTreeMap::new();
+    let mut found = Vec::new();
+    for entry in &evidence.history {
+        let Event::Broker { broker, what } = &entry.event else { continue };
+        let ms = entry.ms;
+        match what {
+            BrokerEvent::Leads { at, leader_epoch } => {
+                let first = *leaders.entry((at, *leader_epoch)).or_insert(*broker);
+                if first != *broker {
+                    found.push(format!(
+                        "brokers {first} and {broker} both lead {at} in epoch {leader_epoch} at {ms} ms"
+                    ));
+                }
+            }
+            BrokerEvent::High { at, leader_epoch, high, .. } => {
+                let before = highs.insert((at, *leader_epoch, *broker), *high);
+                if let Some(before) = before.filter(|before| before > high) {
+                    found.push(format!(
+                        "the watermark of {at} fell from {before} to {high} on broker {broker} at {ms} ms"
+                    ));
+                }
+            }
+            BrokerEvent::Acks { at, leader_epoch, .. } => {
+                let newest = acked.entry(at).or_insert(*leader_epoch);
+                if *newest > *leader_epoch {
+                    found.push(format!(
+                        "broker {broker} acknowledged records of {at} in epoch {leader_epoch} at {ms} ms, after some of epoch {newest} were"
+                    ));
+                }
+                *newest = (*newest).max(*leader_epoch);
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// C12, at every watermark that a leader publishes.
+pub(super) fn isr_is_true(evidence: &Evidence) -> Vec<String> {
+    let mut ends: BTreeMap<(BrokerId, &Place), Offset> = BTreeMap::new();
+    let mut found = Vec::new();
+    for entry in &evidence.history {
+        let Event::Broker { broker, what } = &entry.event else { continue };
+        match what {
+            BrokerEvent::Ends { at, end } => {
+                ends.insert((*broker, at), *end);
+            }
+            BrokerEvent::Died => ends.retain(|(of, _), _| of != broker),
+            BrokerEvent::High { at, high, isr, .. } if !evidence.is_fragile(at) => {
+                let behind = |member: &&BrokerId| ends.get(&(**member, at)).is_some_and(|end| end < high);
+                if let Some(member) = isr.iter().find(behind) {
+                    let end = ends[&(*member, at)];
+                    found.push(format!(
+                        "the watermark of {at} is {high} at {} ms, and broker {member} of its ISR {isr:?} ends at {end}",
+                        entry.ms
+                    ));
+                }
+            }
+            _ => {}
+        }
+    }
+    found
+}

@@ -1,0 +1,178 @@
+//! Every check finds the history that is wrong on purpose, and passes the one beside it that is right.
+
+use super::*;
+use crate::sim::evidence::Kept;
+use crate::sim::history::{BrokerEvent, Entry, Event, Place, Value};
+
+const GROUP: &str = "g";
+
+fn place() -> Place {
+    Place::new("t", 0)
+}
+
+fn value(sequence: u64) -> Value {
+    Value { producer: 1, sequence }
+}
+
+fn kept(offset: i64, sequence: u64) -> Kept {
+    Kept { offset, leader_epoch: 0, producer_id: 7, value: Some(value(sequence)) }
+}
+
+fn acked(sequence: u64, offset: i64) -> Event {
+    Event::Acked { at: place(), value: value(sequence), offset }
+}
+
+fn read(offset: i64, sequence: Option<u64>) -> Event {
+    Event::Read { reader: 1, at: place(), offset, leader_epoch: 0, value: sequence.map(value) }
+}
+
+fn broker(broker: i32, what: BrokerEvent) -> Event {
+    Event::Broker { broker, what }
+}
+
+fn evidence(events: Vec<Event>, logs: &[&[Kept]]) -> Evidence {
+    let history = events.into_iter().zip(0..).map(|(event, ms)| Entry { ms, event }).collect();
+    let logs = logs.iter().zip(1..).map(|(log, broker)| ((place(), broker), log.to_vec())).collect();
+    Evidence { history, logs, ..Evidence::default() }
+}
+
+fn found(name: &str, evidence: &Evidence) -> usize {
+    let check = CHECKS.iter().find(|check| check.name == name).expect("there is such a check");
+    (check.run)(evidence).len()
+}
+
+#[track_caller]
+fn tells_apart(name: &str, wrong: &Evidence, right: &Evidence) {
+    assert_eq!((found(name, wrong), found(name, right)), (1, 0), "{name} on the wrong and the right one");
+}
+
+#[test]
+fn c1_a_record_that_one_replica_lost_is_missed() {
+    let (whole, short) = ([kept(0, 5), kept(1, 6)], [kept(0, 5)]);
+    let events = || vec![acked(5, 0), acked(6, 1)];
+    tells_apart("C1", &evidence(events(), &[&whole, &short]), &evidence(events(), &[&whole, &whole]));
+    let mut fragile = evidence(events(), &[&whole, &short]);
+    fragile.fragile.insert("t".into());
+    assert_eq!(found("C1", &fragile), 0, "power went everywhere at once");
+}
+
+#[test]
+fn c2_a_value_that_is_there_twice_or_too_late_is_seen() {
+    let right = evidence(vec![], &[&[kept(0, 5), kept(1, 6)]]);
+    tells_apart("C2", &evidence(vec![], &[&[kept(0, 5), kept(1, 5)]]), &right);
+    tells_apart("C2", &evidence(vec![], &[&[kept(0, 6), kept(1, 5)]]), &right);
+}
+
+#[test]
+fn c4_an_offset_with_two_meanings_is_seen() {
+    let log = [kept(0, 5)];
+    tells_apart(
+        "C4",
+        &evidence(vec![read(0, Some(4))], &[&log]),
+        &evidence(vec![read(0, Some(5)), acked(5, 0)], &[&log]),
+    );
+}
+
+#[test]
+fn c5_a_reader_that_skips_or_goes_back_is_seen() {
+    let sought = || Event::Sought { reader: 1, at: place(), offset: 0 };
+    let right = evidence(vec![sought(), read(0, Some(1)), read(1, Some(2))], &[]);
+    tells_apart("C5", &evidence(vec![sought(), read(1, Some(2))], &[]), &right);
+    tells_apart("C5", &evidence(vec![sought(), read(0, Some(1)), read(0, Some(1))], &[]), &right);
+}
+
+#[test]
+fn c6_two_leaders_of_one_epoch_are_seen() {
+    let leads = |leader_epoch| BrokerEvent::Leads { at: place(), leader_epoch };
+    let right = evidence(vec![broker(1, leads(3)), broker(2, leads(4))], &[]);
+    tells_apart("C6", &evidence(vec![broker(1, leads(3)), broker(2, leads(3))], &[]), &right);
+    let acks = |leader_epoch| BrokerEvent::Acks { at: place(), leader_epoch, last_offset: 9 };
+    tells_apart("C6", &evidence(vec![broker(2, acks(4)), broker(1, acks(3))], &[]), &right);
+    let high = |high| BrokerEvent::High { at: place(), leader_epoch: 3, high, isr: vec![1] };
+    tells_apart("C6", &evidence(vec![broker(1, high(5)), broker(1, high(4))], &[]), &right);
+}
+
+#[test]
+fn c7_two_owners_a_zombie_and_a_lost_commit_are_seen() {
+    let assigned = |member, generation| Event::Assigned { group: GROUP, member, generation, partitions: vec![place()] };
+    let asks = |member, generation, offset| Event::Committing {
+        group: GROUP,
+        member,
+        generation,
+        offsets: vec![(place(), offset)],
+    };
+    let done = |member, generation, offset| Event::Committed {
+        group: GROUP,
+        member,
+        generation,
+        offsets: vec![(place(), offset)],
+    };
+    let end = |offset| {
+        [
+            Event::AskingCommitted { group: GROUP },
+            Event::FinallyCommitted { group: GROUP, offsets: vec![(place(), offset)] },
+        ]
+    };
+    let with_end = |mut events: Vec<Event>, offset| {
+        events.extend(end(offset));
+        evidence(events, &[])
+    };
+    let right = with_end(vec![assigned(1, 1), asks(1, 1, 5), done(1, 1, 5), assigned(2, 2), asks(2, 2, 9)], 9);
+    tells_apart("C7", &evidence(vec![assigned(1, 1), assigned(2, 1)], &[]), &right);
+    let zombie = vec![asks(2, 2, 7), done(2, 2, 7), asks(1, 1, 5), done(1, 1, 5)];
+    tells_apart("C7", &evidence(zombie, &[]), &right);
+    tells_apart("C7", &with_end(vec![asks(1, 1, 5), done(1, 1, 5)], 4), &right);
+}
+
+#[test]
+fn c8_metadata_logs_that_disagree_are_seen() {
+    let with = |second: u8| {
+        let mut evidence = Evidence::default();
+        evidence.metadata.insert(1, [(0, vec![1; 80]), (1, vec![2; 80])].into());
+        evidence.metadata.insert(2, [(0, vec![1; 80]), (1, vec![second; 80])].into());
+        evidence
+    };
+    tells_apart("C8", &with(3), &with(2));
+}
+
+#[test]
+fn c11_bytes_that_nobody_sent_are_seen() {
+    tells_apart("C11", &evidence(vec![read(0, None)], &[]), &evidence(vec![read(0, Some(1))], &[]));
+}
+
+#[test]
+fn c12_a_watermark_above_an_isr_members_end_is_seen() {
+    let ends = |end| BrokerEvent::Ends { at: place(), end };
+    let high = BrokerEvent::High { at: place(), leader_epoch: 3, high: 5, isr: vec![1, 2] };
+    let events = |end| vec![broker(1, ends(9)), broker(2, ends(end)), broker(1, high.clone())];
+    tells_apart("C12", &evidence(events(4), &[]), &evidence(events(5), &[]));
+}
+
+#[test]
+fn c10_and_c13_a_broker_that_ends_by_itself_on_a_good_disk_is_seen() {
+    let gave_up = || broker(1, BrokerEvent::GaveUp { cause: "the log is corrupt".to_owned() });
+    let excused = evidence(vec![broker(1, BrokerEvent::DiskTrouble), gave_up()], &[]);
+    tells_apart("C10", &evidence(vec![gave_up()], &[]), &excused);
+    tells_apart("C13", &evidence(vec![gave_up()], &[]), &excused);
+}
+
+#[test]
+fn c14_a_run_that_does_not_recover_and_replicas_that_differ_are_seen() {
+    let events = || vec![Event::Healed, Event::Recovered];
+    let log = [kept(0, 5)];
+    let right = evidence(events(), &[&log, &log]);
+    tells_apart("C14", &evidence(vec![Event::Healed], &[]), &right);
+    tells_apart("C14", &evidence(events(), &[&log, &[]]), &right);
+    let mut late = evidence(events(), &[]);
+    late.history[1].ms = RECOVERY_MS_MAX + 1;
+    tells_apart("C14", &late, &right);
+}
+
+#[test]
+fn c16_a_topic_made_twice_and_a_producer_id_given_twice_are_seen() {
+    let made = |id| Event::TopicMade { name: "t".to_owned(), id: ballast_wire::Uuid::from_random([id; 16]) };
+    let right = evidence(vec![made(1), made(1)], &[&[kept(0, 5)]]);
+    tells_apart("C16", &evidence(vec![made(1), made(2)], &[]), &right);
+    let other = Kept { value: Some(Value { producer: 2, sequence: 0 }), ..kept(1, 0) };
+    tells_apart("C16", &evidence(vec![], &[&[kept(0, 5), other]]), &right);
+}

@@ -1,0 +1,165 @@
+//! A simulated cluster: machines on turmoil's network, the clients beside them, and the steps that move them on.
+//!
+//! Holds: nothing here, nor anything that runs in it, knows real time, a real socket, a thread or an unseeded number. One seed
+//! therefore gives one run.
+//!
+//! Read next: `machine` (one broker), `net` and `disk` (what the brokers see of the world), `faults`, `load`.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::time::Duration;
+
+use ballast_wire::BrokerId;
+use turmoil::{Builder, Sim};
+
+use super::clock::TrueTime;
+use super::machine::{CLIENT_PORT, CONTROLLER_PORT, Machine, State, host_name};
+use crate::disk::Crash;
+
+/// What one step lasts, in ms. Time within a step is exact; messages travel and processes die between steps.
+pub const STEP_MS: u64 = 5;
+/// Longest that a healthy link delays a packet, in ms.
+const LATENCY_MS_MAX: u64 = 10;
+/// Packets that a connection holds for a slow reader.
+const PACKETS_MAX: usize = 1024;
+/// A supervisor starts a broker again that ended by itself, after so many ms.
+const SUPERVISOR_MS: i64 = 1_000;
+
+/// A cluster that is about to run.
+pub struct Cluster {
+    sim: Sim<'static>,
+    time: TrueTime,
+    machines: BTreeMap<BrokerId, Machine>,
+    /// When the supervisor starts a broker again.
+    restarts: BTreeMap<BrokerId, i64>,
+}
+
+impl Cluster {
+    /// `brokers` machines that all vote, with `settings` for every broker. Their brokers begin to start with the first step.
+    #[must_use]
+    pub fn new(seed: u64, brokers: usize, settings: &[(&str, &str)]) -> Cluster {
+        let time = TrueTime::default();
+        let mut sim = Builder::new()
+            .rng_seed(seed)
+            .tick_duration(Duration::from_millis(STEP_MS))
+            .simulation_duration(Duration::from_secs(3_600))
+            .min_message_latency(Duration::ZERO)
+            .max_message_latency(Duration::from_millis(LATENCY_MS_MAX))
+            .tcp_capacity(PACKETS_MAX)
+            .enable_random_order()
+            .build();
+        let ids: Vec<BrokerId> = (1..=brokers as BrokerId).collect();
+        let mut machines = BTreeMap::new();
+        for id in &ids {
+            let machine = Machine::new(*id, seed, &time, broker_settings(*id, &ids, settings));
+            let software = machine.clone();
+            sim.host(machine.name(), move || {
+                let machine = software.clone();
+                async move {
+                    machine.run().await;
+                    Ok(())
+                }
+            });
+            machines.insert(*id, machine);
+        }
+        Cluster { sim, time, machines, restarts: BTreeMap::new() }
+    }
+
+    /// Adds a client, a host of its own.
+    pub fn client(&mut self, name: &str, software: impl Future<Output = ()> + 'static) {
+        self.sim.client(name, async move {
+            software.await;
+            Ok(())
+        });
+    }
+
+    /// The clock that the steps move.
+    #[must_use]
+    pub fn time(&self) -> &TrueTime {
+        &self.time
+    }
+
+    /// The machines by broker id.
+    #[must_use]
+    pub fn machines(&self) -> &BTreeMap<BrokerId, Machine> {
+        &self.machines
+    }
+
+    /// The network, to be cut, held and mended.
+    pub fn network(&mut self) -> &mut Sim<'static> {
+        &mut self.sim
+    }
+
+    /// The links between two machines lose nothing and are as quick as at first.
+    pub fn mend_latency(&mut self, a: BrokerId, b: BrokerId) {
+        let (a, b) = (host_name(a), host_name(b));
+        self.sim.set_link_max_message_latency(a.as_str(), b.as_str(), Duration::from_millis(LATENCY_MS_MAX));
+        self.sim.set_link_fail_rate(a.as_str(), b.as_str(), 0.0);
+        self.sim.repair(a, b);
+    }
+
+    /// What clients bootstrap from.
+    #[must_use]
+    pub fn bootstrap(&self) -> String {
+        let address = |id: &BrokerId| format!("{}:{CLIENT_PORT}", host_name(*id));
+        self.machines.keys().map(address).collect::<Vec<_>>().join(",")
+    }
+
+    /// Runs everything for [`STEP_MS`].
+    ///
+    /// # Panics
+    /// If anything that runs does.
+    pub fn step(&mut self) {
+        self.sim.step().unwrap_or_else(|error| panic!("the simulation ended: {error}"));
+        let now_ms = self.sim.elapsed().as_millis() as i64;
+        self.time.set(now_ms);
+        let machines: Vec<Machine> = self.machines.values().cloned().collect();
+        for machine in machines {
+            let id = machine.id();
+            if machine.has_just_died() {
+                self.kill(id, Crash::Process);
+                self.restarts.insert(id, now_ms + SUPERVISOR_MS);
+            }
+            if matches!(machine.state(), State::Failed(_)) && !self.restarts.contains_key(&id) {
+                self.restarts.insert(id, now_ms + SUPERVISOR_MS);
+            }
+            if self.restarts.get(&id).is_some_and(|at| *at <= now_ms) {
+                self.boot(id);
+            }
+        }
+    }
+
+    /// Ends the process on a machine; `how` says what becomes of its disk.
+    pub fn kill(&mut self, id: BrokerId, how: Crash) {
+        self.restarts.remove(&id);
+        self.machines[&id].die(how);
+        self.sim.crash(host_name(id));
+    }
+
+    /// Starts a broker again, on what its disk holds.
+    pub fn boot(&mut self, id: BrokerId) {
+        if self.machines[&id].state() != State::Dead {
+            self.kill(id, Crash::Process);
+        }
+        self.restarts.remove(&id);
+        self.sim.bounce(host_name(id));
+    }
+}
+
+/// What every simulated broker is told: its place, and patience that fits a run of a minute.
+fn broker_settings(id: BrokerId, all: &[BrokerId], more: &[(&str, &str)]) -> Vec<(String, String)> {
+    let voters: Vec<String> = all.iter().map(|id| format!("{id}@{}:{CONTROLLER_PORT}", host_name(*id))).collect();
+    let own = [
+        ("node.id", id.to_string()),
+        ("listeners", format!("PLAINTEXT://0.0.0.0:{CLIENT_PORT},CONTROLLER://0.0.0.0:{CONTROLLER_PORT}")),
+        ("advertised.listeners", format!("PLAINTEXT://{}:{CLIENT_PORT}", host_name(id))),
+        ("controller.listener.names", "CONTROLLER".to_owned()),
+        ("controller.quorum.voters", voters.join(",")),
+        ("broker.session.timeout.ms", "3000".to_owned()),
+        ("broker.heartbeat.interval.ms", "500".to_owned()),
+        ("replica.lag.time.max.ms", "3000".to_owned()),
+        ("offsets.topic.num.partitions", "2".to_owned()),
+    ];
+    let own = own.into_iter().map(|(name, value)| (name.to_owned(), value));
+    own.chain(more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))).collect()
+}

@@ -1,0 +1,60 @@
+//! What goes wrong in a run: drawn from its seed before it begins, carried out while it lasts.
+//!
+//! Swarm rule: each class is in a run with probability one half; one run in ten has none, one in ten exactly one, so that a
+//! failure can be attributed.
+//!
+//! Read next: `plan` (what is drawn), `apply` (how it is done).
+
+pub mod apply;
+pub mod plan;
+
+/// Kinds of faults, by their numbers in the test plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Class {
+    /// One process is killed, at any moment or between two calls of its disk (F1).
+    KillOne,
+    /// All processes are killed at once (F2).
+    KillAll,
+    /// Power fails for one machine or all: what is unsynced goes, whole or in part (F3, F4).
+    Power,
+    /// A disk is full for a while (F6).
+    DiskFull,
+    /// A disk fails once or for a while (F7).
+    DiskError,
+    /// A wall clock jumps (F9).
+    Clock,
+    /// Links are cut in both directions (F10).
+    Cut,
+    /// Links are cut in one direction (F11).
+    CutOneWay,
+    /// Packets are late or lost (F12).
+    BadLinks,
+    /// A disk is slow (F13).
+    SlowDisk,
+    /// A machine is silent for a while and hears everything afterwards (F14).
+    Silence,
+    /// A broker stops in order and starts again (F21, as far as one version goes).
+    Restart,
+    /// The active controller is killed or cut off (F16).
+    Controller,
+    /// The leader of a partition of groups or records is killed (F1, F18).
+    Leader,
+}
+
+/// All of them.
+pub const CLASSES: [Class; 14] = [
+    Class::KillOne,
+    Class::KillAll,
+    Class::Power,
+    Class::DiskFull,
+    Class::DiskError,
+    Class::Clock,
+    Class::Cut,
+    Class::CutOneWay,
+    Class::BadLinks,
+    Class::SlowDisk,
+    Class::Silence,
+    Class::Restart,
+    Class::Controller,
+    Class::Leader,
+];

@@ -1,0 +1,152 @@
+//! The faults of a run, drawn from its seed.
+
+use std::collections::BTreeSet;
+
+use ballast_wire::BrokerId;
+
+use super::{CLASSES, Class};
+use crate::disk::{Call, Crash};
+use crate::sim::dice::Dice;
+
+/// Whom a fault meets; found out when it strikes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Who {
+    /// This one.
+    Broker(BrokerId),
+    /// The active controller.
+    Controller,
+    /// The leader of one of the run's partitions, or of a group's; which, is a number to be taken modulo their count.
+    Leader(u64),
+}
+
+/// What goes wrong.
+#[expect(missing_docs, reason = "the fields are explained with their variant")]
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// A process is killed and its machine loses what `how` says. It starts again after so many ms.
+    Kill { who: Who, how: Crash, down_ms: i64 },
+    /// A process dies after so many more calls of its disk, and starts again.
+    KillAfter { who: Who, calls: u64 },
+    /// All are killed at once.
+    KillAll { how: Crash, down_ms: i64 },
+    /// A broker stops in order, and starts again after so many ms.
+    Restart { who: Who, down_ms: i64 },
+    /// A disk has no room for `ms`.
+    Fill { who: Who, ms: i64 },
+    /// Calls of a disk fail: the next of this kind, or all for `ms`.
+    Fail { who: Who, call: Call, ms: Option<i64> },
+    /// A wall clock is wrong by so much for `ms`.
+    Clock { who: Who, error_ms: i64, ms: i64 },
+    /// A machine is cut off from all others, or from one.
+    Cut { who: Who, from: Option<BrokerId>, ms: i64 },
+    /// A machine is heard by nobody (or hears nobody), or not by one.
+    CutOneWay { who: Who, from: Option<BrokerId>, speaks: bool, ms: i64 },
+    /// Links of a machine are slow, or lose packets.
+    BadLinks { who: Who, latency_ms: u64, loss_percent: u64, ms: i64 },
+    /// Jobs of a disk take up to so much longer.
+    Slow { who: Who, extra_ms: u64, ms: i64 },
+    /// Nothing reaches or leaves a machine; afterwards everything does.
+    Silence { who: Who, ms: i64 },
+}
+
+/// A run's faults, by the ms at which they strike, counted from the beginning of the load.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The classes that are in it.
+    pub classes: BTreeSet<Class>,
+    /// What strikes when, in order.
+    pub actions: Vec<(i64, Action)>,
+}
+
+impl Plan {
+    /// Draws the faults of `seed`, for `brokers` machines and a load of `load_ms`.
+    #[must_use]
+    pub fn draw(seed: u64, brokers: usize, load_ms: i64) -> Plan {
+        let dice = Dice::new(seed, "plan");
+        let classes: BTreeSet<Class> = match dice.between(0, 9) {
+            0 => BTreeSet::new(),
+            1 => BTreeSet::from([*dice.one_of(&CLASSES)]),
+            _ => CLASSES.into_iter().filter(|_| dice.percent(50)).collect(),
+        };
+        Plan::of(seed, brokers, load_ms, classes)
+    }
+
+    /// Draws faults of these classes.
+    #[must_use]
+    pub fn of(seed: u64, brokers: usize, load_ms: i64, classes: BTreeSet<Class>) -> Plan {
+        let mut actions = Vec::new();
+        let ids: Vec<BrokerId> = (1..=brokers as BrokerId).collect();
+        for class in &classes {
+            // Dice of its own: taking a class away leaves the others as they are.
+            let dice = Dice::new(seed, &format!("{class:?}"));
+            let gap_ms = dice.between(2_000, 10_000);
+            let mut at = dice.between(0, gap_ms) as i64;
+            while at < load_ms {
+                actions.push((at, draw(*class, &dice, &ids)));
+                at += dice.between(gap_ms / 2, gap_ms * 2) as i64;
+            }
+        }
+        actions.sort_by_key(|(at, _)| *at);
+        Plan { classes, actions }
+    }
+}
+
+fn draw(class: Class, dice: &Dice, ids: &[BrokerId]) -> Action {
+    let who = Who::Broker(*dice.one_of(ids));
+    let ms = *dice.one_of(&[100, 500, 1_500, 4_000, 8_000]);
+    let down_ms = *dice.one_of(&[10, 300, 2_000, 6_000]);
+    let lost = [Crash::LoseUnsynced, Crash::Tear, Crash::Tear];
+    let from = if dice.percent(50) { Some(*dice.one_of(ids)) } else { None };
+    match class {
+        Class::KillOne if dice.percent(50) => Action::KillAfter { who, calls: dice.between(0, 300) },
+        Class::KillOne => Action::Kill { who, how: Crash::Process, down_ms },
+        Class::KillAll => Action::KillAll { how: Crash::Process, down_ms },
+        Class::Power if dice.percent(30) => Action::KillAll { how: *dice.one_of(&lost), down_ms },
+        Class::Power => Action::Kill { who, how: *dice.one_of(&lost), down_ms },
+        Class::DiskFull => Action::Fill { who, ms },
+        Class::DiskError => {
+            let call = *dice.one_of(&[Call::Sync, Call::Write, Call::SyncDir, Call::Rename, Call::Open]);
+            Action::Fail { who, call, ms: if dice.percent(70) { None } else { Some(ms) } }
+        }
+        Class::Clock => {
+            let error_ms = *dice.one_of(&[-3_600_000, -1_000, 1_000, 3_600_000, -86_400_000]);
+            Action::Clock { who, error_ms, ms }
+        }
+        Class::Cut => Action::Cut { who, from, ms },
+        Class::CutOneWay => Action::CutOneWay { who, from, speaks: dice.percent(50), ms },
+        Class::BadLinks => {
+            let (latency_ms, loss_percent) = (dice.between(10, 400), *dice.one_of(&[0, 0, 1, 5]));
+            Action::BadLinks { who, latency_ms, loss_percent, ms }
+        }
+        Class::SlowDisk => Action::Slow { who, extra_ms: *dice.one_of(&[10, 100, 1_000, 4_000]), ms },
+        Class::Silence => Action::Silence { who, ms },
+        Class::Restart => Action::Restart { who, down_ms },
+        Class::Controller if dice.percent(50) => Action::Cut { who: Who::Controller, from: None, ms },
+        Class::Controller => Action::Kill { who: Who::Controller, how: Crash::Process, down_ms },
+        Class::Leader => Action::Kill { who: Who::Leader(dice.any()), how: Crash::Process, down_ms },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_seed_draws_one_plan_and_classes_do_not_disturb_each_other() {
+        let one = Plan::draw(7, 3, 20_000);
+        assert_eq!(one.actions, Plan::draw(7, 3, 20_000).actions);
+        let all = Plan::of(7, 3, 20_000, CLASSES.into());
+        let cuts = Plan::of(7, 3, 20_000, BTreeSet::from([Class::Cut]));
+        assert!(!cuts.actions.is_empty());
+        for action in &cuts.actions {
+            assert!(all.actions.contains(action), "{action:?} is in both");
+        }
+    }
+
+    #[test]
+    fn a_tenth_of_all_seeds_has_no_fault_and_another_exactly_one() {
+        let counts: Vec<usize> = (0..1_000).map(|seed| Plan::draw(seed, 3, 1).classes.len()).collect();
+        let (none, one) = (counts.iter().filter(|n| **n == 0).count(), counts.iter().filter(|n| **n == 1).count());
+        assert!((70..=140).contains(&none) && (70..=150).contains(&one), "{none} with none, {one} with one");
+    }
+}
