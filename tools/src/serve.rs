@@ -55,7 +55,7 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "HOST:PORT", hide = true)]
     pub(crate) controller: Option<String>,
     /// Voters of the metadata quorum, each with its controller address; the same on every node.
-    #[arg(long, value_name = "ID@HOST:PORT,…", requires = "controller", hide = true)]
+    #[arg(long, value_name = "ID@HOST:PORT,…", hide = true)]
     pub(crate) quorum: Option<String>,
     /// Id of this node [default: 1].
     #[arg(long, value_name = "N")]

@@ -80,29 +80,27 @@ struct Tasks {
     leave: watch::Sender<bool>,
     /// Stops listeners and connections.
     close: watch::Sender<bool>,
-    membership: JoinHandle<Ended>,
+    /// None on a node that is no broker.
+    membership: Option<JoinHandle<Ended>>,
     connections: Vec<JoinHandle<()>>,
     background: Vec<JoinHandle<()>>,
 }
 
 impl Broker {
-    /// The listeners as they are bound and advertised, in the settings' order.
+    /// The listeners as they are bound and advertised, in the settings' order; none on a node that is no broker.
     #[must_use]
     pub fn listeners(&self) -> &[Endpoint] {
         &self.listeners
     }
 
-    /// `HOST:PORT` of the first listener: what clients bootstrap from.
-    ///
-    /// # Panics
-    /// Never: a broker without a listener does not start.
+    /// `HOST:PORT` of the first listener: what clients bootstrap from. On a node that is no broker that is the controller
+    /// listener, which serves the quorum and Kafka's tools that ask for a controller.
     #[must_use]
     pub fn bootstrap(&self) -> String {
-        let first = self.listeners.first().expect("a broker without a listener does not start");
-        if first.host.contains(':') {
-            format!("[{}]:{}", first.host, first.port)
-        } else {
-            format!("{}:{}", first.host, first.port)
+        match self.listeners.first() {
+            Some(first) if first.host.contains(':') => format!("[{}]:{}", first.host, first.port),
+            Some(first) => format!("{}:{}", first.host, first.port),
+            None => self.controller.clone().unwrap_or_default(),
         }
     }
 

@@ -26,6 +26,7 @@ async fn start(disk: &SimDisk) -> Result<Quorum, QuorumError> {
         clock: Arc::new(SystemClock),
         timers: Timers::default(),
         voters: BTreeMap::from([(ME, QuorumNode::default())]),
+        may_vote: true,
         network: None,
     })
     .await

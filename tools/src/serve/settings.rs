@@ -20,6 +20,7 @@ const LOG_DIR: &str = "log.dir";
 const LISTENERS: &str = "listeners";
 const ADVERTISED_LISTENERS: &str = "advertised.listeners";
 const FAULTS: &str = "test.faults.enable";
+const ROLES: &str = "process.roles";
 /// Name of the listener that `--controller` makes.
 const CONTROLLER: &str = "CONTROLLER";
 const HTTP_LISTENER: &str = "ballast.http.listener";
@@ -109,7 +110,7 @@ fn add_defaults(pairs: &mut Vec<(String, String)>, ephemeral: bool) {
     if !is_set(pairs, &[LOG_DIRS, LOG_DIR]) {
         pairs.push((LOG_DIRS.to_owned(), DEFAULT_DATA_DIR.to_owned()));
     }
-    if !is_set(pairs, &[LISTENERS]) {
+    if !is_set(pairs, &[LISTENERS]) && !is_controller_alone(pairs) {
         pairs.push((LISTENERS.to_owned(), format!("PLAINTEXT://{DEFAULT_LISTEN}")));
     }
     if !is_set(pairs, &[HTTP_LISTENER]) {
@@ -120,12 +121,17 @@ fn add_defaults(pairs: &mut Vec<(String, String)>, ephemeral: bool) {
     }
 }
 
+/// Does `process.roles` make the node a dedicated controller? It has no listener for clients, not even by default.
+fn is_controller_alone(pairs: &[(String, String)]) -> bool {
+    let roles = pairs.iter().rev().find(|(name, _)| name == ROLES);
+    roles.is_some_and(|(_, roles)| roles.trim() == "controller")
+}
+
 /// `--controller` adds a listener to those that the other sources give.
 fn add_controller(pairs: &mut Vec<(String, String)>, arguments: &Serve) {
     let Some(address) = &arguments.controller else { return };
-    let others = pairs.iter().rev().find(|(name, _)| name == LISTENERS).map(|(_, value)| value);
-    let others = others.expect("the defaults have a listener");
-    let listeners = format!("{others},{CONTROLLER}://{address}");
+    let others = pairs.iter().rev().find(|(name, _)| name == LISTENERS).map(|(_, value)| format!("{value},"));
+    let listeners = format!("{}{CONTROLLER}://{address}", others.unwrap_or_default());
     pairs.push((LISTENERS.to_owned(), listeners));
     pairs.push(("controller.listener.names".to_owned(), CONTROLLER.to_owned()));
 }

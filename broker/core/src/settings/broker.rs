@@ -1,23 +1,27 @@
 //! A broker's settings as they are in force: who it is, where it listens, and the numbers of every subject.
 //!
 //! Holds for every `BrokerSettings`:
-//!   1. At least one listener is for clients; the one that brokers use among themselves is among the advertised.
+//!   1. A node that is a broker has a listener for clients; the one that brokers use among themselves is among the advertised.
+//!      A dedicated controller has none. A broker without a vote has a controller listener, named or made up.
 //!   2. No advertised address stands for all interfaces. An advertised port 0 means: as bound. An empty advertised host
 //!      means: this machine's name.
 //!
-//! Read next: numbers.rs (the fields), endpoints.rs (addresses).
+//! Read next: roles.rs (what a node does), numbers.rs (the fields), endpoints.rs (addresses).
 
 use std::collections::BTreeMap;
 
 use ballast_wire::BrokerId;
 
 use super::SettingError;
-use super::endpoints::{Voter, check_ports, is_every_interface, parse_endpoints, parse_protocol_map, parse_voters};
+use super::endpoints::{
+    Voter, check_ports, is_every_interface, parse_addresses, parse_endpoints, parse_protocol_map, parse_voters,
+};
 use super::layers::Layers;
 use super::numbers::{
     GroupSettings, LogSettings, MembershipSettings, NetworkSettings, QuorumSettings, QuotaSettings,
     ReplicationSettings, TopicDefaults, TransactionSettings,
 };
+use super::roles::{Roles, Stated, made_up};
 use crate::endpoint::{Endpoint, SecurityProtocol};
 
 /// All settings of one broker.
@@ -50,20 +54,26 @@ pub struct BrokerSettings {
 pub struct NodeSettings {
     /// `node.id`, or `broker.id`; `None` if neither is set.
     pub node_id: Option<BrokerId>,
+    /// `process.roles`.
+    pub roles: Roles,
     /// `broker.rack`.
     pub rack: Option<String>,
     /// `log.dirs`, or `log.dir`.
     pub log_dirs: Vec<String>,
-    /// Listeners for clients and other brokers.
+    /// Listeners for clients and other brokers; empty on a dedicated controller.
     pub listeners: Vec<Endpoint>,
     /// Listeners of the metadata quorum.
     pub controller_listeners: Vec<Endpoint>,
+    /// Where the quorum's others reach those of `controller_listeners` that are advertised elsewhere than they listen.
+    pub advertised_controllers: Vec<Endpoint>,
     /// What clients are told, one for each of `listeners` that is advertised.
     pub advertised: Vec<Endpoint>,
-    /// Name of the listener that brokers use among themselves.
+    /// Name of the listener that brokers use among themselves; empty on a dedicated controller.
     pub inter_broker_listener: String,
     /// `controller.quorum.voters`.
     pub voters: Vec<Voter>,
+    /// `controller.quorum.bootstrap.servers`: host and port of controllers.
+    pub bootstrap_controllers: Vec<(String, u16)>,
     /// `ballast.http.listener`, `None` where it is `off`.
     pub http_listener: Option<String>,
     /// `test.faults.enable`.
@@ -96,23 +106,46 @@ impl NodeSettings {
         let protocols = Protocols::resolve(layers)?;
         let all = parse_endpoints("listeners", &layers.list("listeners"), |name| protocols.of(name))?;
         check_ports(&all)?;
-        let (controller_listeners, listeners): (Vec<Endpoint>, Vec<Endpoint>) =
+        let (mut controller_listeners, listeners): (Vec<Endpoint>, Vec<Endpoint>) =
             all.into_iter().partition(|endpoint| protocols.controllers.contains(&endpoint.listener));
-        if listeners.is_empty() {
+        let node_id = node_id(layers)?;
+        let voters = parse_voters(&layers.list("controller.quorum.voters"))?;
+        let at = "controller.quorum.bootstrap.servers";
+        let bootstrap_controllers = parse_addresses(at, &layers.list(at))?;
+        let roles = Roles::resolve(layers)?;
+        if let Some(roles) = roles {
+            let (bootstrap, names) = (&bootstrap_controllers, &protocols.controllers);
+            let (clients, controllers) = (&listeners, &controller_listeners);
+            roles.check(&Stated { node_id, voters: &voters, bootstrap, names, clients, controllers })?;
+        }
+        let roles = roles.unwrap_or(Roles::BOTH);
+        if roles.broker && listeners.is_empty() {
             return Err(conflict("listeners has no listener for clients"));
         }
-        let advertised = advertised(layers, &protocols, &listeners)?;
-        let inter_broker_listener = inter_broker_listener(layers, &advertised)?;
+        let (advertised, mut advertised_controllers) =
+            advertised(layers, &protocols, &listeners, &controller_listeners)?;
+        if !roles.controller && controller_listeners.is_empty() {
+            let name = protocols.controllers.first();
+            let own = made_up(name, |name| protocols.of(name), &listeners, &advertised);
+            let (listener, told) = own.ok_or_else(|| conflict("listeners has no listener for clients"))?;
+            controller_listeners.push(listener);
+            advertised_controllers = vec![told];
+        }
+        let inter_broker_listener =
+            if roles.broker { inter_broker_listener(layers, &advertised)? } else { String::new() };
         let log_dirs = layers.list("log.dirs");
         Ok(NodeSettings {
-            node_id: node_id(layers)?,
+            node_id,
+            roles,
             rack: layers.text_or_null("broker.rack"),
             log_dirs: if log_dirs.is_empty() { layers.list("log.dir") } else { log_dirs },
             listeners,
             controller_listeners,
+            advertised_controllers,
             advertised,
             inter_broker_listener,
-            voters: parse_voters(&layers.list("controller.quorum.voters"))?,
+            voters,
+            bootstrap_controllers,
             http_listener: layers.text_or_null("ballast.http.listener").filter(|text| text != "off"),
             faults_enable: layers.boolean("test.faults.enable"),
         })
@@ -144,21 +177,28 @@ impl Protocols {
     }
 }
 
+/// What clients are told, and what the quorum's others are told.
 fn advertised(
     layers: &Layers<'_>,
     protocols: &Protocols,
     listeners: &[Endpoint],
-) -> Result<Vec<Endpoint>, SettingError> {
+    controllers: &[Endpoint],
+) -> Result<(Vec<Endpoint>, Vec<Endpoint>), SettingError> {
     let given = layers.list("advertised.listeners");
-    let mut advertised = parse_endpoints("advertised.listeners", &given, |name| protocols.of(name))?;
-    advertised.retain(|endpoint| !protocols.controllers.contains(&endpoint.listener));
+    let all = parse_endpoints("advertised.listeners", &given, |name| protocols.of(name))?;
+    let (mut of_controllers, mut advertised): (Vec<Endpoint>, Vec<Endpoint>) =
+        all.into_iter().partition(|endpoint| protocols.controllers.contains(&endpoint.listener));
     if given.is_empty() {
         advertised = listeners.to_vec();
     }
+    // Files that brokers and controllers share may name a listener that this node does not have.
+    of_controllers.retain(|endpoint| controllers.iter().any(|listener| listener.listener == endpoint.listener));
     for endpoint in &advertised {
         if !listeners.iter().any(|listener| listener.listener == endpoint.listener) {
             return Err(conflict(format!("advertised.listeners has {endpoint}, which is none of listeners")));
         }
+    }
+    for endpoint in advertised.iter().chain(&of_controllers) {
         if is_every_interface(&endpoint.host) {
             return Err(conflict(format!(
                 "advertised.listeners cannot use the nonroutable meta-address {}. Use a routable IP address or name for {}.",
@@ -166,7 +206,7 @@ fn advertised(
             )));
         }
     }
-    Ok(advertised)
+    Ok((advertised, of_controllers))
 }
 
 /// The named one; else the one called like the protocol among brokers, else one with that protocol, else the first.

@@ -112,6 +112,22 @@ pub fn parse_voters(items: &[String]) -> Result<Vec<Voter>, SettingError> {
     Ok(voters)
 }
 
+/// Reads `host:port` entries of the setting `setting`.
+///
+/// # Errors
+/// An entry of another form, or an address that nobody can be reached at.
+pub(super) fn parse_addresses(setting: &str, items: &[String]) -> Result<Vec<(String, u16)>, SettingError> {
+    let address = |item: &String| {
+        let bad = |why: String| SettingError::Conflict(format!("{setting} has {item:?}: {why}"));
+        let (host, port) = parse_host_port(item).map_err(&bad)?;
+        if host.is_empty() || is_every_interface(&host) || port == 0 {
+            return Err(bad("nobody can be reached at this address".to_owned()));
+        }
+        Ok((host, port))
+    };
+    items.iter().map(address).collect()
+}
+
 /// Does the host stand for all interfaces rather than for one that can be reached?
 pub(super) fn is_every_interface(host: &str) -> bool {
     matches!(host, "0.0.0.0" | "::" | "0:0:0:0:0:0:0:0")

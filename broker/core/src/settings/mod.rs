@@ -19,6 +19,7 @@ mod nearest;
 mod numbers;
 mod properties;
 mod render;
+mod roles;
 mod row;
 mod setting;
 mod statics;
@@ -40,6 +41,7 @@ pub use numbers::{
 };
 pub use properties::{PropertiesError, parse_properties};
 pub use render::render_markdown;
+pub use roles::Roles;
 pub use row::{Row, Source, Synonym};
 pub use setting::{Kind, Scope, Setting, SynonymOf, Use, Valid};
 pub use statics::{Notice, Statics};

@@ -1,7 +1,7 @@
 //! AddRaftVoter (key 80), version 0.
 //!
 //! Makes a node a voter of the metadata quorum, once it has caught up; asked of any node, done by the leader. 104 for another
-//! cluster's id, 126 for an id that votes already, 42 without an address, 7 where it does not catch up in time or the voters
+//! cluster's id, 126 for an id that votes already, 42 without an address or for a broker alone, 7 where it does not catch up in time or the voters
 //! are being changed. A directory id of zero stands for whichever the node has.
 //! Not done: v1 (an answer before the change is committed).
 
@@ -59,7 +59,7 @@ pub(super) fn code_of(error: &VoterError) -> Code {
         VoterError::NotLeader => code::NOT_LEADER_OR_FOLLOWER,
         VoterError::Duplicate(_) => code::DUPLICATE_VOTER,
         VoterError::NotFound(_) => code::VOTER_NOT_FOUND,
-        VoterError::Last(_) => code::INVALID_REQUEST,
+        VoterError::Last(_) | VoterError::Voteless(_) => code::INVALID_REQUEST,
         VoterError::NotThere { .. } | VoterError::NotNow(_) => code::REQUEST_TIMED_OUT,
     }
 }

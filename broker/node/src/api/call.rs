@@ -45,8 +45,13 @@ impl Ctx {
     /// May the leader of the quorum be asked instead? Not for what came over a controller listener: two nodes that take each
     /// other for the leader would ask in circles.
     pub(crate) fn may_pass_on(&self) -> bool {
+        !self.came_to_the_controller()
+    }
+
+    /// Did the request come in on a controller listener?
+    pub(crate) fn came_to_the_controller(&self) -> bool {
         let settings = self.node.settings.now();
-        !settings.node.controller_listeners.iter().any(|listener| *listener.listener == *self.session.listener)
+        settings.node.controller_listeners.iter().any(|listener| *listener.listener == *self.session.listener)
     }
 
     /// What a test wants the answer to say about a partition, or about a topic as a whole, instead of the truth.

@@ -16,8 +16,8 @@ use ballast_wire::frame::{ApiKey, RequestHeader, Writer, encode_response_header}
 use super::{
     Api, Requests, add_raft_voter, allocate_producer_ids, alter_configs, alter_partition, api, api_versions,
     assign_replicas_to_dirs, broker_heartbeat, broker_registration, create_partitions, create_topics, delete_topics,
-    describe_quorum, elect_leaders, envelope, incremental_alter_configs, remove_raft_voter, unregister_broker,
-    update_features,
+    describe_cluster, describe_quorum, elect_leaders, envelope, incremental_alter_configs, remove_raft_voter,
+    unregister_broker, update_features,
 };
 use crate::net::conn::{Answer, Service, Started};
 use crate::net::frame::Frame;
@@ -38,6 +38,7 @@ pub(crate) const TABLE: &[Api] = &[
     waiting(api(ApiKey::ALTER_PARTITION, 3, 3, |call| call.typed(alter_partition::handle))),
     waiting(api(ApiKey::UPDATE_FEATURES, 0, 2, |call| call.typed(update_features::handle))),
     waiting(api(ApiKey::ENVELOPE, 0, 0, envelope::start)),
+    api(ApiKey::DESCRIBE_CLUSTER, 1, 2, |call| call.typed(describe_cluster::handle)),
     waiting(api(ApiKey::BROKER_REGISTRATION, 2, 4, |call| call.typed(broker_registration::handle))),
     waiting(api(ApiKey::BROKER_HEARTBEAT, 0, 1, |call| call.typed(broker_heartbeat::handle))),
     waiting(api(ApiKey::UNREGISTER_BROKER, 0, 0, |call| call.typed(unregister_broker::handle))),

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use ballast_core::settings::QuorumSettings;
+use ballast_core::settings::{NodeSettings, QuorumSettings};
 use ballast_net::Connection;
 use ballast_wire::BrokerId;
 use tokio::sync::watch;
@@ -57,7 +57,7 @@ pub(super) async fn start(
     settings: &Arc<LiveSettings>,
 ) -> Result<Started, StartError> {
     let now = settings.now();
-    let bound = bind_all(&now.node.controller_listeners, &[], &now, world).await?;
+    let bound = bind_all(&now.node.controller_listeners, &now.node.advertised_controllers, &now, world).await?;
     let me = NodeId { node: id, directory: dir.id };
     let listed: BTreeMap<BrokerId, QuorumNode> = now
         .node
@@ -68,7 +68,9 @@ pub(super) async fn start(
     let advertised =
         bound.first().map(|bound| QuorumNode { host: bound.advertised.host.clone(), port: bound.advertised.port });
     let at = advertised.map(|bound| listed.get(&id).cloned().unwrap_or(bound));
-    let is_alone = listed.is_empty() || listed.keys().eq([&id]);
+    let bootstrap = bootstrap(&now.node);
+    let may_vote = now.node.roles.controller;
+    let is_alone = may_vote && bootstrap.is_empty() && (listed.is_empty() || listed.keys().eq([&id]));
     if at.is_none() && !is_alone {
         return Err(StartError::NoControllerListener);
     }
@@ -76,6 +78,8 @@ pub(super) async fn start(
         transport: Arc::clone(&world.transport),
         advertised,
         listed,
+        bootstrap,
+        cluster: dir.cluster,
         request_timeout: Duration::from_millis(now.quorum.request_timeout_ms.max(1)),
     });
     let alone = || BTreeMap::from([(me, at.clone().unwrap_or_default())]);
@@ -87,6 +91,7 @@ pub(super) async fn start(
         clock: Arc::clone(&world.clock),
         timers: timers(&now.quorum),
         voters: if is_alone { alone() } else { BTreeMap::new() },
+        may_vote,
         network,
     });
     let quorum = Arc::new(quorum.await?);
@@ -105,10 +110,27 @@ pub(super) async fn start(
     Ok(Started { quorum, at, node, tasks })
 }
 
-/// openraft has one range for what Kafka calls election timeout and back-off, and adds a lease of the range's end.
+/// The controllers that are named as a way in. Whoever names itself alone begins a quorum of its own.
+fn bootstrap(node: &NodeSettings) -> Vec<QuorumNode> {
+    const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
+    let is_own = |(host, port): &&(String, u16)| {
+        node.controller_listeners.iter().chain(&node.advertised_controllers).any(|own| {
+            let any_host = own.host.is_empty() || own.host == "0.0.0.0" || own.host == "::";
+            let is_local = |host: &str| LOOPBACK.contains(&host);
+            own.port == *port && (own.host == *host || (is_local(host) && (any_host || is_local(&own.host))))
+        })
+    };
+    let others = node.bootstrap_controllers.iter().filter(|at| !is_own(at));
+    others.map(|(host, port)| QuorumNode { host: host.clone(), port: *port }).collect()
+}
+
+/// openraft has one range for a candidate's wait and for a follower's, and lets a follower wait the range's end longer: its
+/// leader's lease. So the range is long enough for both of what Kafka sets, and as wide as the back-off.
 fn timers(settings: &QuorumSettings) -> Timers {
-    let election_min = Duration::from_millis(settings.election_timeout_ms.max(10));
     let backoff = Duration::from_millis(settings.election_backoff_max_ms.max(1));
+    let fetch = Duration::from_millis(settings.fetch_timeout_ms);
+    let election = Duration::from_millis(settings.election_timeout_ms.max(10));
+    let election_min = election.max(fetch.saturating_sub(backoff) / 2);
     let heartbeat = (election_min / HEARTBEATS_PER_ELECTION).min(HEARTBEAT_MAX);
     Timers { heartbeat, election_min, election_max: election_min + backoff }
 }

@@ -44,3 +44,13 @@ pub(super) async fn publish(
         metadata.publish(image);
     }
 }
+
+/// The same on a node that is no broker: there is nothing to open or to lead.
+pub(super) async fn publish_alone(mut entries: Entries, settings: Arc<LiveSettings>, metadata: Arc<Metadata>) {
+    while let Some((image, delta)) = entries.recv().await {
+        if delta.configs_changed.iter().any(|resource| resource.kind == ResourceKind::Broker) {
+            settings.apply(&image);
+        }
+        metadata.publish(image);
+    }
+}

@@ -9,7 +9,7 @@ use std::time::Duration;
 use ballast_core::controller::{Config as ControllerConfig, Controller};
 use ballast_core::endpoint::{Endpoint, SecurityProtocol};
 use ballast_core::fetch_session::FetchSessions;
-use ballast_core::image::Broker as Registration;
+use ballast_core::image::{Broker as Registration, Image};
 use ballast_core::registration::{Config as MembershipConfig, Registration as Membership};
 use ballast_core::settings::{BrokerSettings, Layers, SettingError};
 use ballast_net::{Connection, Listener};
@@ -19,7 +19,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::publish::{Entries, publish};
+use super::publish::{Entries, publish, publish_alone};
 use super::{Broker, BrokerConfig, Tasks, World, controllers};
 use crate::api::intercept::{Intercept, Interceptor};
 use crate::api::{Requests, TABLE};
@@ -210,22 +210,10 @@ impl Base {
             return Err(StartError::Storage("the metadata quorum ended as it started".to_owned()));
         };
         settings.apply(&image);
-        store.set_image(&image);
-        let opened = store.open_all(Arc::clone(&image)).await?;
         let metadata = Arc::new(Metadata::new(Arc::clone(&world.clock)));
-        let (at_store, at_image) = (Arc::clone(&store), Arc::clone(&image));
-        crate::drive::store::on_disk(&world.disk, move || at_store.apply_all(&at_image)).await;
+        let previous_epoch =
+            if settings.now().node.roles.broker { open_logs(&store, world, &image).await? } else { -1 };
         metadata.publish(image);
-        let (partitions, recovered, strays) = (opened.partitions, opened.recovered, opened.strays);
-        tracing::info!(
-            broker = id,
-            partitions,
-            recovered,
-            strays,
-            clean = opened.clean_epoch.is_some(),
-            "logs are open"
-        );
-        let previous_epoch = opened.clean_epoch.unwrap_or(-1);
         let interceptor = config.interceptor.clone().map(|Interceptor(interceptor)| interceptor);
         Ok(Base {
             id,
@@ -244,6 +232,18 @@ impl Base {
     }
 }
 
+/// Opens what the metadata gives to this broker. Gives the broker epoch of the last clean stop, -1 if the last stop was none.
+async fn open_logs(store: &Arc<Store>, world: &World, image: &Arc<Image>) -> Result<i64, StartError> {
+    store.set_image(image);
+    let opened = store.open_all(Arc::clone(image)).await?;
+    let (at_store, at_image) = (Arc::clone(store), Arc::clone(image));
+    crate::drive::store::on_disk(&world.disk, move || at_store.apply_all(&at_image)).await;
+    let (partitions, recovered, strays) = (opened.partitions, opened.recovered, opened.strays);
+    let clean = opened.clean_epoch.is_some();
+    tracing::info!(partitions, recovered, strays, clean, "logs are open");
+    Ok(opened.clean_epoch.unwrap_or(-1))
+}
+
 /// Starts everything that runs, and waits until the controller has let the broker in.
 async fn run(
     base: Base,
@@ -257,16 +257,16 @@ async fn run(
     let (handle, controlling) = controller(machine, Arc::clone(&log), base.ticks, Arc::clone(&base.started.quorum));
     let coordinators = coordinators(&base, world);
     let fetchers = fetchers(&base, world);
-    let publishing = publish(
-        base.entries,
-        Arc::clone(&base.settings),
-        Arc::clone(&base.store),
-        Arc::clone(&fetchers),
-        Arc::clone(&coordinators),
-        Arc::clone(&base.metadata),
-    );
+    let roles = base.settings.now().node.roles;
+    let (entries, live, metadata) = (base.entries, Arc::clone(&base.settings), Arc::clone(&base.metadata));
+    let publishing = if roles.broker {
+        let (fetchers, coordinators) = (Arc::clone(&fetchers), Arc::clone(&coordinators));
+        tokio::spawn(publish(entries, live, Arc::clone(&base.store), fetchers, coordinators, metadata))
+    } else {
+        tokio::spawn(publish_alone(entries, live, metadata))
+    };
     let controllers::Started { quorum, node: late, tasks: mut background, .. } = base.started;
-    background.extend([tokio::spawn(controlling), tokio::spawn(publishing)]);
+    background.extend([tokio::spawn(controlling), publishing]);
 
     let settings = base.settings.now();
     let memory = settings.network.queued_max_request_bytes.unwrap_or(REQUEST_MEMORY_BYTES);
@@ -300,28 +300,31 @@ async fn run(
     node.store.join_cluster(cluster)?;
 
     let leave = watch::Sender::new(false);
-    let registration = registration(&node, base.incarnation, listeners);
-    let identity = Identity { registration, cluster_id: cluster.to_string() };
-    let membership = Membership::new(membership_config(&node, base.previous_epoch));
-    let mut membership = tokio::spawn(registration::run(membership, Arc::clone(&node), identity, leave.subscribe()));
-    let_in(&node, &mut membership).await?;
-
-    background.push(tokio::spawn(Arc::clone(&node.store).keep_house()));
-    background.push(tokio::spawn(Arc::clone(&node.store).move_replicas()));
-    background.push(tokio::spawn(isr::run(base.wishes, Arc::clone(&node))));
-    background.push(tokio::spawn(dirs::run(base.placed, Arc::clone(&node))));
-    background.push(tokio::spawn(Arc::clone(&node.fetchers).follow_late()));
+    let membership = if roles.broker {
+        let life = (base.incarnation, base.previous_epoch);
+        let membership = register(&node, life, cluster, listeners, leave.subscribe()).await?;
+        background.push(tokio::spawn(Arc::clone(&node.store).keep_house()));
+        background.push(tokio::spawn(Arc::clone(&node.store).move_replicas()));
+        background.push(tokio::spawn(isr::run(base.wishes, Arc::clone(&node))));
+        background.push(tokio::spawn(dirs::run(base.placed, Arc::clone(&node))));
+        background.push(tokio::spawn(Arc::clone(&node.fetchers).follow_late()));
+        Some(membership)
+    } else {
+        tracing::info!(node = node.id, "a controller alone: it serves the metadata quorum and has no records");
+        node.ready.send_replace(true);
+        None
+    };
     let connections = accept(&node, bound);
-    if let Some(listener) = http {
-        let serving = http::serve(listener, Arc::clone(&node), node.stopping.subscribe());
-        background.push(tokio::spawn(async move {
-            if let Err(error) = serving.await {
-                tracing::error!(%error, "HTTP is not served any more");
-            }
-        }));
-    }
+    background.extend(http.map(|listener| tokio::spawn(serve_http(listener, Arc::clone(&node)))));
     let close = node.stopping.clone();
     Ok((node, Tasks { leave, close, membership, connections, background }))
+}
+
+async fn serve_http(listener: TcpListener, node: Arc<Node>) {
+    let stop = node.stopping.subscribe();
+    if let Err(error) = http::serve(listener, node, stop).await {
+        tracing::error!(%error, "HTTP is not served any more");
+    }
 }
 
 /// Groups are led from the first entry on that registers this life of the broker.
@@ -400,6 +403,22 @@ fn membership_config(node: &Node, previous_epoch: i64) -> MembershipConfig {
         shutdown_timeout_ms: LEAVE_MAX_MS,
         previous_epoch,
     }
+}
+
+/// Registers the broker, and waits until it is unfenced. `life`: its incarnation, and the broker epoch of the last clean stop.
+async fn register(
+    node: &Arc<Node>,
+    (incarnation, previous_epoch): (Uuid, i64),
+    cluster: Uuid,
+    listeners: &[Endpoint],
+    leave: watch::Receiver<bool>,
+) -> Result<JoinHandle<registration::Ended>, StartError> {
+    let identity =
+        Identity { registration: registration(node, incarnation, listeners), cluster_id: cluster.to_string() };
+    let membership = Membership::new(membership_config(node, previous_epoch));
+    let mut membership = tokio::spawn(registration::run(membership, Arc::clone(node), identity, leave));
+    let_in(node, &mut membership).await?;
+    Ok(membership)
 }
 
 /// Waits until the broker is unfenced.

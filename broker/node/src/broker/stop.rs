@@ -16,7 +16,11 @@ impl Broker {
         let Broker { node, quorum, tasks, .. } = self;
         // Receivers may be gone already: the membership may have ended by itself.
         tasks.leave.send_replace(true);
-        let epoch = match tasks.membership.await {
+        let ended = match tasks.membership {
+            Some(membership) => membership.await,
+            None => Ok(Ended::Stopped { epoch: -1 }),
+        };
+        let epoch = match ended {
             Ok(Ended::Stopped { epoch }) => epoch,
             Ok(Ended::GaveUp(reason)) => {
                 tracing::warn!(reason, "stopping a broker that was never let in");
@@ -52,7 +56,7 @@ impl Broker {
         let tasks = self.tasks;
         self.node.fetchers.abort();
         self.node.coordinators.close();
-        tasks.membership.abort();
+        tasks.membership.inspect(tokio::task::JoinHandle::abort);
         tasks.connections.iter().chain(&tasks.background).for_each(tokio::task::JoinHandle::abort);
     }
 }

@@ -57,6 +57,18 @@ impl Town {
         std::fs::create_dir_all(&dir).unwrap();
         Member::start(id, &dir, &self.addresses, &self.voters).await
     }
+
+    /// A node that finds its way in at the address of `at`, and knows no voter.
+    async fn start_learner(&self, id: NodeId, at: BrokerId, cluster: Option<Uuid>) -> Member {
+        let (dir, at) = (self.dir(id), self.addresses[&at].clone());
+        std::fs::create_dir_all(&dir).unwrap();
+        let change = |config: &mut QuorumConfig| {
+            config.may_vote = false;
+            let network = config.network.as_mut().expect("it has one");
+            (network.bootstrap, network.cluster) = (vec![at], cluster);
+        };
+        Member::start_as(id, &dir, &self.addresses, &[], change).await
+    }
 }
 
 fn id(node: BrokerId, generation: u8) -> NodeId {
@@ -73,10 +85,20 @@ struct Member {
 
 impl Member {
     async fn start(me: NodeId, dir: &Path, addresses: &BTreeMap<BrokerId, QuorumNode>, voters: &[BrokerId]) -> Member {
+        Member::start_as(me, dir, addresses, voters, |_| ()).await
+    }
+
+    async fn start_as(
+        me: NodeId,
+        dir: &Path,
+        addresses: &BTreeMap<BrokerId, QuorumNode>,
+        voters: &[BrokerId],
+        change: impl FnOnce(&mut QuorumConfig),
+    ) -> Member {
         let at = addresses[&me.node].clone();
         let listed = voters.iter().map(|id| (*id, addresses[id].clone())).collect();
         let ms = Duration::from_millis;
-        let config = QuorumConfig {
+        let mut config = QuorumConfig {
             me,
             dir: dir.to_owned(),
             disk: RealDisk::ephemeral(),
@@ -84,13 +106,17 @@ impl Member {
             clock: Arc::new(SystemClock),
             timers: Timers { heartbeat: ms(50), election_min: ms(250), election_max: ms(500) },
             voters: BTreeMap::new(),
+            may_vote: true,
             network: Some(Network {
                 transport: Arc::new(TcpTransport),
                 advertised: at.clone(),
                 listed,
+                bootstrap: Vec::new(),
+                cluster: None,
                 request_timeout: ms(2000),
             }),
         };
+        change(&mut config);
         let quorum = Arc::new(Quorum::start(config).await.expect("the quorum opens"));
         let tasks = vec![listening(&quorum, &at).await, tokio::spawn(keep_membership(Arc::clone(&quorum), SESSION))];
         Member { quorum, tasks }
@@ -435,4 +461,62 @@ async fn one_listed_voter_alone_leads_without_waiting_for_anybody() {
     let one = town.start(1, 1).await;
     one.leads().await;
     assert_eq!(voters(&one), [id(1, 1)]);
+}
+
+#[tokio::test]
+async fn a_broker_alone_is_taken_in_by_whichever_controller_it_knows_and_never_votes() {
+    let town = Town::new(5, &[1, 2, 3]).await;
+    let (one, two, three) = (town.start(1, 1).await, town.start(2, 1).await, town.start(3, 1).await);
+    propose(&[&one, &two, &three], 0).await;
+    for (learner, at) in [(4, 1), (5, 3)] {
+        let learning = town.start_learner(id(learner, 1), at, None).await;
+        learning.catches_up().await;
+        assert_eq!(learning.topics(), 1);
+        let led = [&one, &two, &three][leader(&[&one, &two, &three]).await];
+        let any = NodeId { node: learner, directory: Uuid::ZERO };
+        let added = led.quorum.add_voter(any, town.addresses[&learner].clone()).await;
+        assert_eq!(added, Err(VoterError::Voteless(id(learner, 1))));
+        learning.crash().await;
+    }
+    let led = [&one, &two, &three][leader(&[&one, &two, &three]).await];
+    assert_eq!((voters(led).len(), observers(led)), (3, vec![id(4, 1), id(5, 1)]));
+}
+
+#[tokio::test]
+async fn a_broker_alone_with_a_voters_id_or_of_another_cluster_is_turned_away_in_one_line() {
+    let town = Town::new(2, &[1]).await;
+    let one = town.start(1, 1).await;
+    one.leads().await;
+    let (ours, theirs) = (Uuid([1; 16]), Uuid([2; 16]));
+    one.quorum.propose(encode_records(&[Record::ClusterId { id: ours }])).await.unwrap();
+    let stranger = town.start_learner(id(2, 1), 1, Some(theirs)).await;
+    let why = timeout(SOON, stranger.quorum.fatal()).await.expect("it is told soon").to_string();
+    assert!(why.contains(&format!("node 2 belongs to cluster {theirs}, and this is cluster {ours}")), "{why}");
+    stranger.crash().await;
+    let kin = town.start_learner(id(2, 2), 1, Some(ours)).await;
+    kin.catches_up().await;
+}
+
+#[tokio::test]
+async fn a_leader_that_restarts_does_not_believe_in_its_former_reign() {
+    let town = Town::new(3, &[1, 2, 3]).await;
+    let mut members: BTreeMap<BrokerId, Member> = BTreeMap::new();
+    for node in 1..=3 {
+        members.insert(node, town.start(node, 1).await);
+    }
+    let led = propose(&members.values().collect::<Vec<_>>(), 0).await;
+    let first = *members.keys().nth(led).unwrap();
+    for member in members.values() {
+        member.catches_up().await;
+    }
+    for (node, member) in members {
+        assert_eq!(member.topics(), 1, "node {node}");
+        member.crash().await;
+    }
+    // Alone it reaches nobody who could confirm that it still leads.
+    let back = town.start(first, 1).await;
+    sleep(Duration::from_secs(2)).await;
+    assert!(!*back.quorum.leads().borrow(), "it was given no vote in this life");
+    assert_ne!(back.quorum.describe().leader, Some(id(first, 1)));
+    assert_eq!(back.topics(), 1);
 }

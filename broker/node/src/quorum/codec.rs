@@ -173,7 +173,11 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn node_id(&mut self) -> Result<NodeId, CodecError> {
-        Ok(NodeId { node: i32::from_be_bytes(self.array()?), directory: Uuid(self.array()?) })
+        Ok(NodeId { node: i32::from_be_bytes(self.array()?), directory: self.uuid()? })
+    }
+
+    pub(super) fn uuid(&mut self) -> Result<Uuid, CodecError> {
+        Ok(Uuid(self.array()?))
     }
 
     pub(super) fn log_id(&mut self) -> Result<LogId, CodecError> {

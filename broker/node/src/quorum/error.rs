@@ -109,6 +109,14 @@ pub enum QuorumError {
         /// Who votes.
         voters: String,
     },
+    /// Nobody could lead.
+    #[error(
+        "this node is the only voter of its metadata quorum and cannot be a broker alone: add other voters and remove it first, or give it process.roles=broker,controller"
+    )]
+    OnlyVoter,
+    /// The quorum does not take this node in.
+    #[error("the metadata quorum does not take this node in: {0}")]
+    NotTaken(String),
     /// The disk's threads went away with work undone.
     #[error("the disk was closed")]
     Closed,

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::future::pending;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ballast_core::image::{Image, decode_records};
@@ -85,6 +86,8 @@ pub struct QuorumConfig {
     pub timers: Timers,
     /// Who votes, on the first start only: later the log says it. Empty: whom `network` lists, or wait for a leader.
     pub voters: BTreeMap<NodeId, QuorumNode>,
+    /// May this node vote and lead? One that may not listens, and never campaigns.
+    pub may_vote: bool,
     /// The way to other nodes; `None` for a quorum of one that nobody reaches.
     pub network: Option<Network>,
 }
@@ -98,9 +101,12 @@ pub struct Quorum {
     watcher: JoinHandle<()>,
     pub(super) fault: Fault,
     pub(super) me: NodeId,
+    pub(super) may_vote: bool,
     pub(super) reach: Option<Reach>,
     pub(super) held: Held,
     pub(super) incoming: Mutex<Incoming>,
+    /// In this life. From then on nobody's refusal ends it.
+    pub(super) has_caught_up: AtomicBool,
 }
 
 impl Quorum {
@@ -109,21 +115,26 @@ impl Quorum {
     /// # Errors
     /// The disk failed, or holds what no crash can leave behind, or the log belongs to others.
     pub async fn start(config: QuorumConfig) -> Result<Quorum, QuorumError> {
-        let QuorumConfig { me, dir, disk, entropy, clock, timers, voters, network } = config;
+        let QuorumConfig { me, dir, disk, entropy, clock, timers, voters, may_vote, network } = config;
         let fault = Fault::default();
         let (store, machine, held) = {
             let (disk_of, dir, fault, clock) =
                 (Arc::clone(&disk), dir.join(LOG_DIR), fault.clone(), Arc::clone(&clock));
             on_disk(&*disk, move || open(&disk_of, &dir, clock, &fault)).await?
         };
+        if network.is_some() {
+            store.forget_reign(me);
+        }
         let reach = network.map(|network| Reach::new(me, network, clock, store.clone()));
         let peers = Peers(reach.clone());
-        let started = Raft::new(me, Arc::new(raft_config(timers)), peers, store.clone(), machine.clone());
+        let started = Raft::new(me, Arc::new(raft_config(timers, may_vote)), peers, store.clone(), machine.clone());
         let raft = runtime::seeded(random_u64(&*entropy), started).await.map_err(|fatal| cause_of(&fault, &fatal))?;
         let (tell, leads) = watch::channel(false);
         let watcher = tokio::spawn(leadership::watch(raft.metrics(), tell));
         let (held, incoming) = (held, Mutex::default());
-        let quorum = Quorum { raft, store, machine, leads, watcher, fault, me, reach, held, incoming };
+        let has_caught_up = AtomicBool::new(false);
+        let quorum =
+            Quorum { raft, store, machine, leads, watcher, fault, me, may_vote, reach, held, incoming, has_caught_up };
         quorum.join(voters).await?;
         Ok(quorum)
     }
@@ -144,6 +155,12 @@ impl Quorum {
         if self.reach.is_none() && stored.iter().any(|voter| *voter != me) {
             return Err(QuorumError::NoListener { voters: names() });
         }
+        if !self.may_vote && stored.contains(&me) {
+            if stored.len() == 1 {
+                return Err(QuorumError::OnlyVoter);
+            }
+            tracing::warn!("this node votes in the metadata quorum and is a broker alone: remove its vote");
+        }
         if stored == [me] {
             // Nothing happens if it leads already, or is about to.
             self.raft.trigger().elect().await.map_err(|fatal| self.stopped(&fatal))?;
@@ -163,7 +180,7 @@ impl Quorum {
     }
 
     /// Waits until this node has applied everything that was committed when it was called, as a leader says that has just
-    /// made sure of its reign. A leader that restarts believes in its former reign until it hears of a newer one.
+    /// made sure of its reign.
     pub async fn catch_up(&self) {
         let mut metrics = self.raft.metrics();
         loop {
@@ -176,6 +193,7 @@ impl Quorum {
                     Ok(index) => {
                         let applied = |seen: &Metrics| next_index(seen.last_applied.as_ref()) > index;
                         if metrics.wait_for(applied).await.is_ok() {
+                            self.has_caught_up.store(true, Ordering::Relaxed);
                             return;
                         }
                     }
@@ -300,7 +318,10 @@ impl Quorum {
             loop {
                 match metrics.borrow_and_update().running_state.clone() {
                     Ok(()) => {}
-                    Err(Fatal::Stopped) => break,
+                    Err(Fatal::Stopped) => match fault.cause() {
+                        Some(cause) => return cause,
+                        None => break,
+                    },
                     Err(fatal) => return cause_of(&fault, &fatal),
                 }
                 if metrics.changed().await.is_err() {
@@ -353,7 +374,7 @@ fn open(
     Ok((store, machine, held))
 }
 
-fn raft_config(timers: Timers) -> Config {
+fn raft_config(timers: Timers, may_vote: bool) -> Config {
     let ms = |duration: Duration| duration.as_millis() as u64;
     let config = Config {
         cluster_name: "metadata".to_owned(),
@@ -365,6 +386,7 @@ fn raft_config(timers: Timers) -> Config {
         snapshot_policy: SnapshotPolicy::LogsSinceLast(SNAPSHOT_EVERY),
         max_in_snapshot_log_to_keep: KEPT_BEHIND_SNAPSHOT,
         replication_lag_threshold: SNAPSHOT_EVERY + KEPT_BEHIND_SNAPSHOT,
+        enable_elect: may_vote,
         ..Config::default()
     };
     config.validate().expect("timers are ordered: heartbeat < election_min < election_max")

@@ -15,6 +15,7 @@ mod tend;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use ballast_wire::BrokerId;
@@ -22,12 +23,12 @@ use openraft::error::{ClientWriteError, InitializeError, RaftError};
 use openraft::{ChangeMembers, ServerState};
 use tokio::time::{Instant, sleep};
 
-use super::codec::{put_node, put_nodes};
+use super::codec::put_nodes;
 use super::error::QuorumError;
 use super::first_start::{Decision, Seen, decide};
 use super::handle::Quorum;
 use super::network::{AskError, Reach};
-use super::rpc::{self, Identity, Refused, Voters};
+use super::rpc::{self, Identity, Joining, Refused, Voters};
 use super::types::{Membership, NodeId, QuorumNode};
 
 /// Between two looks at the membership.
@@ -66,7 +67,7 @@ pub(crate) async fn keep_membership(quorum: Arc<Quorum>, session_timeout: Durati
                 teller.hush();
             } else if let Err(error) = quorum.round(&reach, is_member, &mut teller).await {
                 quorum.fault.keep(error.clone());
-                tracing::error!(%error, "the metadata quorum cannot be founded");
+                tracing::error!(%error, "this node has no part in the metadata quorum");
                 // Whoever watches the quorum sees it end, with this cause.
                 drop(quorum.raft.shutdown().await);
                 return;
@@ -104,6 +105,10 @@ impl Quorum {
         let voters: Voters =
             membership.voter_ids().filter_map(|id| Some((id, membership.get_node(&id)?.clone()))).collect();
         if voters.is_empty() { self.held.voters() } else { Some(voters) }
+    }
+
+    pub(super) async fn identity(&self) -> Identity {
+        Identity { id: self.me, held: self.holds().await, may_vote: self.may_vote }
     }
 
     /// The membership in force, committed or not; empty without a log.
@@ -166,8 +171,7 @@ impl Quorum {
         if self.membership().await.get_node(&self.me) == Some(&reach.network().advertised) {
             return Ok(());
         }
-        self.ask_in(reach, listed, teller, lowest).await;
-        Ok(())
+        self.ask_in(reach, listed, teller, lowest).await
     }
 
     /// The first start, by the voter with the lowest id.
@@ -180,7 +184,7 @@ impl Quorum {
         let mut seen = BTreeMap::new();
         for (id, node) in listed {
             let row = if *id == self.me.node {
-                Seen::Says(Identity { id: self.me, held: self.holds().await })
+                Seen::Says(self.identity().await)
             } else {
                 match reach.ask(rpc::IDENTIFY, None, node, Vec::new(), Identity::read).await {
                     Ok(identity) => Seen::Says(identity),
@@ -220,25 +224,60 @@ impl Quorum {
         listed: &BTreeMap<BrokerId, QuorumNode>,
         teller: &mut Teller,
         lowest: Option<BrokerId>,
-    ) {
+    ) -> Result<(), QuorumError> {
         let mut own = Vec::new();
-        put_node(&mut own, &reach.network().advertised);
+        let at = reach.network().advertised.clone();
+        Joining { at, cluster: self.image().cluster_id().or(reach.network().cluster), may_vote: self.may_vote }
+            .put(&mut own);
         let mut why = "nobody is listed: --quorum names the voters".to_owned();
-        for (id, node) in listed.iter().filter(|(id, _)| **id != self.me.node) {
+        let others = listed.iter().filter(|(id, _)| **id != self.me.node).map(|(_, node)| node);
+        let bootstrap = reach.network().bootstrap.iter().filter(|node| **node != reach.network().advertised);
+        for node in others.chain(bootstrap) {
             let mut asked = reach.ask(rpc::JOIN, None, node, own.clone(), |_| Ok(())).await;
             if let Err(AskError::Refused(Refused::NotLeader(Some((leader, at))))) = &asked {
                 let at = reach.address_of(leader.node, at);
                 asked = reach.ask(rpc::JOIN, Some(*leader), &at, own.clone(), |_| Ok(())).await;
             }
             match asked {
-                Ok(()) => return teller.hush(),
-                Err(error) => why = format!("{id}@{node}: {error}"),
+                Ok(()) => {
+                    teller.hush();
+                    return Ok(());
+                }
+                Err(AskError::Refused(Refused::Never(why))) if !self.has_caught_up.load(Ordering::Relaxed) => {
+                    return Err(QuorumError::NotTaken(why));
+                }
+                Err(error) => why = format!("{node}: {error}"),
             }
         }
         // The lowest has said already what it waits for.
         if lowest != Some(self.me.node) {
             let first = lowest.map_or_else(String::new, |id| format!(", or for voter {id} to begin a new quorum"));
             teller.waits(format!("waiting for a leader to take this node in{first} ({why})"));
+        }
+        Ok(())
+    }
+
+    /// Takes a node in that asks for it, if this node leads.
+    pub(super) async fn join_as_learner(&self, id: NodeId, joining: Joining) -> Result<(), Refused> {
+        if let (Some(ours), Some(theirs)) = (self.image().cluster_id(), joining.cluster)
+            && ours != theirs
+        {
+            let node = id.node;
+            return Err(Refused::Never(format!("node {node} belongs to cluster {theirs}, and this is cluster {ours}")));
+        }
+        let votes = |voter: NodeId| voter.node == id.node && voter != id;
+        if !joining.may_vote && self.membership().await.voter_ids().any(votes) {
+            return Err(Refused::Never(format!(
+                "node id {} votes in the quorum from another directory; a broker alone cannot take its place",
+                id.node
+            )));
+        }
+        match self.take_in(id, joining.at).await {
+            Ok(Joined) => Ok(()),
+            Err(RaftError::APIError(ClientWriteError::ForwardToLeader(leader))) => {
+                Err(Refused::NotLeader(leader.leader_id.zip(leader.leader_node)))
+            }
+            Err(error) => Err(Refused::NotNow(error.to_string())),
         }
     }
 

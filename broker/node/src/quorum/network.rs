@@ -14,8 +14,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ballast_net::{Clock, Transport};
-use ballast_wire::BrokerId;
 use ballast_wire::frame::ApiKey;
+use ballast_wire::{BrokerId, Uuid};
 use bytes::Bytes;
 use openraft::error::{
     InstallSnapshotError, NetworkError, RPCError, RaftError, RemoteError, SnapshotMismatch, Unreachable,
@@ -59,6 +59,10 @@ pub struct Network {
     pub advertised: QuorumNode,
     /// Where the settings say that others are, this node among them.
     pub listed: BTreeMap<BrokerId, QuorumNode>,
+    /// Where the settings say that some controller is, whichever.
+    pub bootstrap: Vec<QuorumNode>,
+    /// The cluster that this node's directory belongs to, if it has been part of one.
+    pub cluster: Option<Uuid>,
     /// How long an answer may take.
     pub request_timeout: Duration,
 }

@@ -6,13 +6,12 @@
 //! Read next: rpc (the bytes), first_start, members (what joining means).
 
 use ballast_wire::frame::ApiKey;
-use openraft::error::{CheckIsLeaderError, ClientWriteError, InstallSnapshotError, RaftError};
+use openraft::error::{CheckIsLeaderError, InstallSnapshotError, RaftError};
 use openraft::raft::VoteRequest;
 
 use super::codec::{CodecError, Reader};
 use super::handle::Quorum;
-use super::members::Joined;
-use super::rpc::{self, Ask, Identity, Refused, Snapshot};
+use super::rpc::{self, Ask, Joining, Refused, Snapshot};
 use super::types::NodeId;
 
 /// The largest snapshot that is taken from a leader, in bytes.
@@ -82,7 +81,7 @@ impl Quorum {
             rpc::SNAPSHOT => self.install(rpc::snapshot_of(&mut reader)?, &mut out).await,
             rpc::IDENTIFY => {
                 reader.finish()?;
-                let identity = Identity { id: self.me, held: self.holds().await };
+                let identity = self.identity().await;
                 identity.put(&mut out);
                 Ok(())
             }
@@ -92,15 +91,9 @@ impl Quorum {
                 self.found(voters).await
             }
             rpc::JOIN => {
-                let node = reader.node()?;
+                let joining = Joining::read(&mut reader)?;
                 reader.finish()?;
-                match self.take_in(ask.from, node).await {
-                    Ok(Joined) => Ok(()),
-                    Err(RaftError::APIError(ClientWriteError::ForwardToLeader(leader))) => {
-                        Err(Refused::NotLeader(leader.leader_id.zip(leader.leader_node)))
-                    }
-                    Err(error) => Err(stopped(error)),
-                }
+                self.join_as_learner(ask.from, joining).await
             }
             rpc::READ_INDEX => {
                 reader.finish()?;

@@ -46,6 +46,7 @@ fn config(dir: &Path, disk: Arc<dyn Disk>) -> QuorumConfig {
         clock: Arc::new(SystemClock),
         timers: Timers::default(),
         voters: BTreeMap::from([(ME, QuorumNode { host: "localhost".into(), port: 9093 })]),
+        may_vote: true,
         network: None,
     }
 }

@@ -40,6 +40,9 @@ pub(crate) enum VoterError {
         /// What is wrong.
         why: String,
     },
+    /// A broker without a vote.
+    #[error("Cannot add voter {0}: it is a broker alone (process.roles=broker)")]
+    Voteless(NodeId),
     /// A change is on its way, or the quorum has stopped.
     #[error("The voters cannot be changed now: {0}")]
     NotNow(String),
@@ -80,7 +83,12 @@ impl Quorum {
             return not_there(id, "the leader has no controller listener".to_owned());
         };
         match reach.ask(rpc::IDENTIFY, None, &at, Vec::new(), Identity::read).await {
-            Ok(there) if there.id.node == id.node && (there.id == id || id.directory == Uuid::ZERO) => id = there.id,
+            Ok(there) if there.id.node == id.node && (there.id == id || id.directory == Uuid::ZERO) => {
+                id = there.id;
+                if !there.may_vote {
+                    return Err(VoterError::Voteless(id));
+                }
+            }
             Ok(there) => return not_there(id, format!("{} answers at {at}", there.id)),
             Err(error) => return not_there(id, error.to_string()),
         }

@@ -77,3 +77,65 @@ fn addresses_that_contradict_each_other_are_refused() {
     let both_families = "PLAINTEXT://127.0.0.1:9092,SSL://[::1]:9092";
     assert!(resolve(&[("listeners", both_families)]).is_ok(), "one port on two address families");
 }
+
+const CONTROLLERS: (&str, &str) = ("controller.listener.names", "CONTROLLER");
+const VOTERS: (&str, &str) = ("controller.quorum.voters", "1@a:9093,2@b:9093");
+
+#[test]
+fn a_dedicated_controller_has_no_listener_for_clients() {
+    let roles = ("process.roles", "controller");
+    let settings =
+        resolve(&[roles, ("node.id", "2"), VOTERS, CONTROLLERS, ("listeners", "CONTROLLER://b:9093")]).expect("valid");
+    assert_eq!(settings.node.roles, Roles { broker: false, controller: true });
+    assert!(settings.node.listeners.is_empty() && settings.node.advertised.is_empty());
+    assert_eq!(texts(&settings.node.controller_listeners), ["CONTROLLER://b:9093"]);
+}
+
+#[test]
+fn a_broker_alone_gets_a_controller_listener_where_it_is_advertised() {
+    let given = [
+        ("process.roles", "broker"),
+        ("node.id", "3"),
+        VOTERS,
+        CONTROLLERS,
+        ("listeners", "PLAINTEXT://0.0.0.0:9092"),
+        ("advertised.listeners", "PLAINTEXT://broker-3:9092"),
+    ];
+    let node = resolve(&given).expect("valid").node;
+    assert_eq!(node.roles, Roles { broker: true, controller: false });
+    assert_eq!(texts(&node.controller_listeners), ["CONTROLLER://0.0.0.0:0"]);
+    assert_eq!(texts(&node.advertised_controllers), ["CONTROLLER://broker-3:0"]);
+    assert_eq!(texts(&node.advertised), ["PLAINTEXT://broker-3:9092"], "clients are not told");
+}
+
+#[test]
+fn roles_that_the_other_settings_contradict_are_refused_in_kafkas_words() {
+    let (broker, controller, both) =
+        (("process.roles", "broker"), ("process.roles", "controller"), ("process.roles", "broker,controller"));
+    let listener = ("listeners", "CONTROLLER://a:9093");
+    let (first, third) = (("node.id", "1"), ("node.id", "3"));
+    for (given, why) in [
+        (vec![both, first], "either controller.quorum.bootstrap.servers must contain"),
+        (vec![("process.roles", "broker,broker"), first, VOTERS], "Duplicate role names found in `process.roles`"),
+        (
+            vec![controller, third, VOTERS, CONTROLLERS, listener],
+            "the node id 3 must be included in the set of voters controller.quorum.voters=Set(1, 2)",
+        ),
+        (vec![both, third, VOTERS, CONTROLLERS], "the node id 3 must be included"),
+        (vec![controller, first, VOTERS], "must contain at least one value appearing in the 'listeners'"),
+        (
+            vec![controller, first, VOTERS, listener, ("controller.listener.names", "CONTROLLER,OTHER")],
+            "must only contain values appearing in the 'listeners'",
+        ),
+        (
+            vec![controller, first, VOTERS, CONTROLLERS, ("listeners", "CONTROLLER://a:9093,PLAINTEXT://a:9092")],
+            "must only contain KRaft controller listeners",
+        ),
+        (vec![broker, first, VOTERS, CONTROLLERS], "the node id 1 must not be included in the set of voters"),
+        (vec![("controller.quorum.bootstrap.servers", "a")], "the port is missing"),
+        (vec![("controller.quorum.bootstrap.servers", "0.0.0.0:1")], "nobody can be reached"),
+    ] {
+        let error = resolve(&given).expect_err(why);
+        assert!(error.contains(why), "{error}");
+    }
+}

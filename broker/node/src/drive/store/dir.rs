@@ -16,6 +16,8 @@ use crate::drive::partition::Partition;
 pub(crate) struct Dir {
     pub(crate) id: Uuid,
     pub(crate) path: PathBuf,
+    /// The cluster that it belonged to when it was opened, if to any.
+    pub(crate) cluster: Option<Uuid>,
     /// Gone once the directory is closed.
     log_dir: Mutex<Option<LogDir>>,
     offline: AtomicBool,
@@ -38,6 +40,7 @@ impl Dir {
         Dir {
             id: log_dir.meta().directory_id,
             path: log_dir.path().to_owned(),
+            cluster: log_dir.meta().cluster_id,
             log_dir: Mutex::new(Some(log_dir)),
             offline: AtomicBool::new(false),
             incoming: Mutex::default(),

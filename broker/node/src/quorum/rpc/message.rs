@@ -7,17 +7,19 @@
 //! vote     := vote | last (option log id)                        answer := vote | granted u8 | last (option log id)
 //! snapshot := vote | last (option log id) | membership with its log id | offset u64 | done u8 | bytes to the end
 //!  answer  := vote
-//! identify := nothing        answer := node id | voters that are held: 0 | 1, node ids with addresses
-//! voters   := node ids with addresses      join := address      read index := nothing, answer := index u64
+//! identify := nothing        answer := node id | voters that are held: 0 | 1, node ids with addresses | may vote u8
+//! join     := address | cluster id: 0 | 1, 16 bytes | may vote u8
+//! voters   := node ids with addresses      read index := nothing, answer := index u64
 //! ```
 //! Holds: a term above i32::MAX, which no log can keep, is refused here.
 
 use std::collections::BTreeMap;
 
+use ballast_wire::Uuid;
 use openraft::raft::{AppendEntriesRequest, AppendEntriesResponse, InstallSnapshotRequest, VoteRequest, VoteResponse};
 
 use super::super::codec::{
-    CodecError, Reader, put_count, put_log_id, put_membership, put_node_id, put_nodes, put_option,
+    CodecError, Reader, put_count, put_log_id, put_membership, put_node, put_node_id, put_nodes, put_option,
     put_stored_membership, put_vote,
 };
 use super::super::entry::{Entry, Payload};
@@ -57,16 +59,42 @@ impl Ask {
 pub(in super::super) struct Identity {
     pub(in super::super) id: NodeId,
     pub(in super::super) held: Option<Voters>,
+    /// Not so for a node that is a broker alone.
+    pub(in super::super) may_vote: bool,
 }
 
 impl Identity {
     pub(in super::super) fn put(&self, out: &mut Vec<u8>) {
         put_node_id(out, &self.id);
         put_option(out, self.held.as_ref(), put_nodes);
+        out.push(u8::from(self.may_vote));
     }
 
     pub(in super::super) fn read(reader: &mut Reader<'_>) -> Result<Identity, CodecError> {
-        Ok(Identity { id: reader.node_id()?, held: reader.option(Reader::nodes)? })
+        Ok(Identity { id: reader.node_id()?, held: reader.option(Reader::nodes)?, may_vote: reader.bool()? })
+    }
+}
+
+/// A node that wants to be taken in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in super::super) struct Joining {
+    /// Where its controller listener is.
+    pub(in super::super) at: QuorumNode,
+    /// The cluster that its metadata is of, once it has some.
+    pub(in super::super) cluster: Option<Uuid>,
+    /// Not so for a node that is a broker alone.
+    pub(in super::super) may_vote: bool,
+}
+
+impl Joining {
+    pub(in super::super) fn put(&self, out: &mut Vec<u8>) {
+        put_node(out, &self.at);
+        put_option(out, self.cluster.as_ref(), |out, cluster| out.extend_from_slice(&cluster.0));
+        out.push(u8::from(self.may_vote));
+    }
+
+    pub(in super::super) fn read(reader: &mut Reader<'_>) -> Result<Joining, CodecError> {
+        Ok(Joining { at: reader.node()?, cluster: reader.option(Reader::uuid)?, may_vote: reader.bool()? })
     }
 }
 
@@ -274,16 +302,20 @@ mod tests {
         let meta = snapshot_meta(Some(at(3, 9)), &stored);
         let chunk = Snapshot { vote: vote(4), meta, offset: 10, data: vec![1, 2], done: true };
         let voters: Voters = membership().nodes().map(|(id, node)| (*id, node.clone())).collect();
-        let identity = Identity { id: node(1), held: Some(voters) };
+        let identity = Identity { id: node(1), held: Some(voters), may_vote: false };
+        let address = QuorumNode { host: "a".to_owned(), port: 7 };
+        let joining = Joining { at: address, cluster: Some(Uuid([3; 16])), may_vote: true };
         let mut bytes = Vec::new();
         put_ballot(&mut bytes, &ballot);
         put_voted(&mut bytes, &voted);
         identity.put(&mut bytes);
+        joining.put(&mut bytes);
         put_snapshot(&mut bytes, &chunk);
         let mut reader = Reader(&bytes);
         assert_eq!(ballot_of(&mut reader).unwrap(), ballot);
         assert_eq!(voted_of(&mut reader).unwrap(), voted);
         assert_eq!(Identity::read(&mut reader).unwrap(), identity);
+        assert_eq!(Joining::read(&mut reader).unwrap(), joining);
         assert_eq!(snapshot_of(&mut reader).unwrap(), chunk);
         for outcome in [
             AppendEntriesResponse::Success,

@@ -5,6 +5,7 @@
 //! key    20000 append  20001 vote  20002 snapshot chunk  20003 identify           | 1 wrong node: node id that is here
 //!        20004 first voters  20005 join  20006 read index                         | 2 not leader: option (node id, node)
 //! version 0                                                                       | 3 not now: text   4 chunk: offset wanted
+//!                                                                                 | 5 never: text
 //! ```
 //! Holds: a request that names its receiver is carried out by that directory alone, so that a wiped node is never taken for
 //! its former self. Reading fails with a [`CodecError`] alone, and memory grows with the bytes that are there.
@@ -19,8 +20,8 @@ use super::codec::{CodecError, Reader, put_node, put_node_id, put_option};
 use super::types::{NodeId, QuorumNode};
 
 pub(super) use message::{
-    Ask, Identity, Snapshot, Voters, append_of, appended_of, ballot_of, index_of, put_append, put_appended, put_ballot,
-    put_snapshot, put_voted, snapshot_of, vote_of, voted_of,
+    Ask, Identity, Joining, Snapshot, Voters, append_of, appended_of, ballot_of, index_of, put_append, put_appended,
+    put_ballot, put_snapshot, put_voted, snapshot_of, vote_of, voted_of,
 };
 
 /// One version of every private key so far.
@@ -48,6 +49,9 @@ pub(super) enum Refused {
     /// Not in the state that the node is in.
     #[error("{0}")]
     NotNow(String),
+    /// And asking again would not help.
+    #[error("{0}")]
+    Never(String),
     /// A chunk of a snapshot that does not continue the last one.
     #[error("a snapshot's chunk at {0} is wanted")]
     Chunk(u64),
@@ -72,11 +76,8 @@ pub(super) fn answer(outcome: Result<Vec<u8>, Refused>) -> Vec<u8> {
                 put_node(out, node);
             });
         }
-        Err(Refused::NotNow(text)) => {
-            out.push(3);
-            let text = text.as_bytes();
-            out.extend_from_slice(&text[..text.len().min(TEXT_BYTES_MAX)]);
-        }
+        Err(Refused::NotNow(text)) => put_text(&mut out, 3, &text),
+        Err(Refused::Never(text)) => put_text(&mut out, 5, &text),
         Err(Refused::Chunk(offset)) => {
             out.push(4);
             out.extend_from_slice(&offset.to_be_bytes());
@@ -85,18 +86,25 @@ pub(super) fn answer(outcome: Result<Vec<u8>, Refused>) -> Vec<u8> {
     out
 }
 
+fn put_text(out: &mut Vec<u8>, outcome: u8, text: &str) {
+    out.push(outcome);
+    out.extend_from_slice(&text.as_bytes()[..text.len().min(TEXT_BYTES_MAX)]);
+}
+
 /// What an answer says.
 pub(super) fn outcome_of<T>(
     bytes: &[u8],
     read: impl FnOnce(&mut Reader<'_>) -> Result<T, CodecError>,
 ) -> Result<Result<T, Refused>, CodecError> {
     let mut reader = Reader(bytes);
+    let text = |reader: &mut Reader<'_>| String::from_utf8_lossy(std::mem::take(&mut reader.0)).into_owned();
     let outcome = match reader.u8()? {
         0 => Ok(read(&mut reader)?),
         1 => Err(Refused::WrongNode(reader.node_id()?)),
         2 => Err(Refused::NotLeader(reader.option(|reader| Ok((reader.node_id()?, reader.node()?)))?)),
-        3 => Err(Refused::NotNow(String::from_utf8_lossy(std::mem::take(&mut reader.0)).into_owned())),
+        3 => Err(Refused::NotNow(text(&mut reader))),
         4 => Err(Refused::Chunk(reader.u64()?)),
+        5 => Err(Refused::Never(text(&mut reader))),
         other => return Err(CodecError::BadValue { what: "an outcome", value: u64::from(other) }),
     };
     reader.finish()?;
@@ -128,7 +136,8 @@ mod tests {
                 assert!(read(&bytes[..cut]).is_err(), "{outcome:?} cut at {cut}");
             }
         }
-        let refused = Refused::NotNow("no set".to_owned());
-        assert_eq!(outcome_of(&answer(Err(refused.clone())), |_| Ok(())), Ok(Err(refused)));
+        for refused in [Refused::NotNow("no set".to_owned()), Refused::Never("another cluster".to_owned())] {
+            assert_eq!(outcome_of(&answer(Err(refused.clone())), |_| Ok(())), Ok(Err(refused)));
+        }
     }
 }

@@ -207,6 +207,19 @@ impl RaftLogReader<TypeConfig> for Store {
     }
 }
 
+impl Store {
+    /// Lets openraft find the vote as a candidate's, if it was that of `me` as the leader. openraft would begin as the leader
+    /// that it was, although others may have elected a newer one since: so it asks for votes like anybody else. What others
+    /// hold is not touched by it, and nobody else is given the vote of this term.
+    pub(super) fn forget_reign(&self, me: crate::quorum::types::NodeId) {
+        if let Some(vote) = &mut *self.0.vote.lock()
+            && vote.leader_id.node_id == me
+        {
+            vote.committed = false;
+        }
+    }
+}
+
 impl RaftLogStorage<TypeConfig> for Store {
     type LogReader = Store;
 

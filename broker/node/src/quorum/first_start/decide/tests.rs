@@ -24,7 +24,7 @@ fn set(directories: Directories) -> Voters {
 }
 
 fn says(node: usize, generation: u8, held: Option<Directories>) -> Seen {
-    Seen::Says(Identity { id: id(node, generation), held: held.map(set) })
+    Seen::Says(Identity { id: id(node, generation), held: held.map(set), may_vote: true })
 }
 
 fn all(rows: [Seen; 3]) -> BTreeMap<BrokerId, Seen> {
