@@ -1,17 +1,20 @@
-//! DescribeCluster (key 60), DescribeLogDirs (key 35), DescribeQuorum (key 55), AddRaftVoter (key 80) and RemoveRaftVoter (key 81).
+//! DescribeCluster (key 60), AlterReplicaLogDirs (key 34), DescribeLogDirs (key 35), DescribeQuorum (key 55), AddRaftVoter (key 80) and RemoveRaftVoter (key 81).
 
 use ballast_tests::raw::{name, text};
 use ballast_wire::frame::ApiKey;
+use kafka_protocol::messages::alter_replica_log_dirs_request::{AlterReplicaLogDir, AlterReplicaLogDirTopic};
 use kafka_protocol::messages::describe_log_dirs_request::DescribableLogDirTopic;
 use kafka_protocol::messages::describe_quorum_request::{PartitionData, TopicData};
 use kafka_protocol::messages::{
-    AddRaftVoterRequest, DescribeClusterRequest, DescribeLogDirsRequest, DescribeQuorumRequest, RemoveRaftVoterRequest,
+    AddRaftVoterRequest, AlterReplicaLogDirsRequest, DescribeClusterRequest, DescribeLogDirsRequest,
+    DescribeQuorumRequest, RemoveRaftVoterRequest,
 };
 
 use crate::case::{Case, Meets, accepted, refused};
 use crate::side::Side;
 
 const CLUSTER: ApiKey = ApiKey::DESCRIBE_CLUSTER;
+const MOVES: ApiKey = ApiKey::ALTER_REPLICA_LOG_DIRS;
 const DIRS: ApiKey = ApiKey::DESCRIBE_LOG_DIRS;
 const QUORUM: ApiKey = ApiKey::DESCRIBE_QUORUM;
 const ADD_VOTER: ApiKey = ApiKey::ADD_RAFT_VOTER;
@@ -39,6 +42,11 @@ pub(crate) const CASES: &[Case] = &[
     .from(2),
     refused(CLUSTER, 114, "the controllers, asked of a broker", |side, v| endpoints(side, v, 2)).from(1),
     refused(CLUSTER, 115, "endpoints of a kind that there is not", |side, v| endpoints(side, v, 3)).from(1),
+    refused(MOVES, 57, "to a directory that is none", |side, v| moves(side, v, "/nowhere", vec![0, 1])),
+    accepted(MOVES, "nothing", |side, v| {
+        side.ask(v, &AlterReplicaLogDirsRequest::default());
+    })
+    .meets(Meets::Anything),
     accepted(DIRS, "a topic", |side, v| dirs(side, v, "letters", vec![0, 1])),
     accepted(DIRS, "a topic that is not there", |side, v| dirs(side, v, "absent", vec![0])),
     accepted(DIRS, "no topic", |side, v| {
@@ -62,6 +70,13 @@ pub(crate) const CASES: &[Case] = &[
 
 fn endpoints(side: &mut Side, v: i16, kind: i8) {
     side.ask(v, &DescribeClusterRequest::default().with_endpoint_type(kind));
+}
+
+fn moves(side: &mut Side, v: i16, to: &str, partitions: Vec<i32>) {
+    side.letters();
+    let topic = AlterReplicaLogDirTopic::default().with_name(name("letters")).with_partitions(partitions);
+    let dir = AlterReplicaLogDir::default().with_path(text(to)).with_topics(vec![topic]);
+    side.ask(v, &AlterReplicaLogDirsRequest::default().with_dirs(vec![dir]));
 }
 
 fn dirs(side: &mut Side, v: i16, topic: &str, partitions: Vec<i32>) {

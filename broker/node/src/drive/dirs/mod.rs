@@ -9,15 +9,13 @@
 //! is on its way. A replica that is where the metadata says is never asked about: with one log directory the controller
 //! knows from the start.
 //!
-//! Read next: `ask` (the request), `ballast_core::controller` (what the controller does with it).
-
-mod ask;
+//! Read next: `ballast_core::controller` (what the controller does with it), `drive::elsewhere` (where it is another node).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ballast_core::controller::DirAssignment;
+use ballast_core::controller::{DirAssignment, Request, Response};
 use ballast_core::image::Image;
 use ballast_wire::{BrokerId, PartitionIndex, Uuid};
 use tokio::sync::mpsc;
@@ -75,7 +73,7 @@ pub(crate) async fn run(mut placed: Placed, node: Arc<Node>) {
             continue;
         }
         let asked = due.len();
-        let taken = ask::assign(&node, due).await;
+        let taken = assign(&node, due).await;
         backoff_ms = if taken.len() == asked { 0 } else { (backoff_ms * 2).clamp(BACKOFF_MS_MIN, BACKOFF_MS_MAX) };
         for DirAssignment { dir, topic, index } in taken {
             if node.store.hosted.by_id(topic, index).is_none_or(|partition| partition.directory() == dir) {
@@ -101,6 +99,32 @@ fn due(open: &mut BTreeSet<Replica>, me: BrokerId, image: &Image, hosted: &Hoste
     });
     due.truncate(ASSIGNMENTS_MAX);
     due
+}
+
+/// Tells the controller where replicas live. Gives those that it has taken, as it said row by row.
+async fn assign(node: &Node, assignments: Vec<DirAssignment>) -> Vec<DirAssignment> {
+    let request = Request::AssignReplicasToDirs { broker: node.id, broker_epoch: node.broker_epoch(), assignments };
+    match node.controller.ask(request).await.response {
+        Response::AssignReplicasToDirs(Ok(rows)) => {
+            let taken = rows.into_iter().filter_map(|(assignment, result)| match result {
+                Ok(()) => Some(assignment),
+                Err(error) => {
+                    tracing::debug!(?assignment, %error, "a replica's log directory was not taken");
+                    None
+                }
+            });
+            taken.collect()
+        }
+        Response::AssignReplicasToDirs(Err(error)) => {
+            tracing::debug!(%error, "the controller takes no log directories from this broker now");
+            Vec::new()
+        }
+        Response::Refused(refusal) => {
+            tracing::debug!(%refusal, "the controller takes no log directories now");
+            Vec::new()
+        }
+        other => unreachable!("AssignReplicasToDirs was answered with {other:?}"),
+    }
 }
 
 #[cfg(test)]
