@@ -259,24 +259,22 @@ impl Client {
     /// # Errors
     /// The broker does not answer.
     pub fn produce(&mut self, topic: &Topic, batch: &Bytes) -> Result<Vec<i16>, Failure> {
-        self.produce_to(topic, 0..topic.partitions, batch)
+        self.produce_to(&[(topic.name.clone(), (0..topic.partitions).collect())], batch)
     }
 
-    /// Appends `batch` to these partitions of a topic with acks=all. Gives the codes of those that refused.
+    /// Appends `batch` to each of these partitions of topics with acks=all, in one request. Gives the codes of those that
+    /// refused.
     ///
     /// # Errors
     /// The broker does not answer.
-    pub fn produce_to(
-        &mut self,
-        topic: &Topic,
-        partitions: impl IntoIterator<Item = i32>,
-        batch: &Bytes,
-    ) -> Result<Vec<i16>, Failure> {
-        let row = |index| ProducePartition { index, records: Some(batch.clone()) };
-        let partitions = partitions.into_iter().map(row).collect();
-        let topic = ProduceTopic { name: topic.name.as_str().into(), partitions, ..ProduceTopic::default() };
-        let request =
-            ProduceRequest { transactional_id: None, acks: -1, timeout_ms: REQUEST_TIMEOUT_MS, topics: vec![topic] };
+    pub fn produce_to(&mut self, topics: &[(String, Vec<i32>)], batch: &Bytes) -> Result<Vec<i16>, Failure> {
+        let row = |index: &i32| ProducePartition { index: *index, records: Some(batch.clone()) };
+        let mut sent = Vec::new();
+        for (name, partitions) in topics {
+            let partitions = partitions.iter().map(row).collect();
+            sent.push(ProduceTopic { name: name.as_str().into(), partitions, ..ProduceTopic::default() });
+        }
+        let request = ProduceRequest { transactional_id: None, acks: -1, timeout_ms: REQUEST_TIMEOUT_MS, topics: sent };
         let mut pieces = Pieces::request_frame(&self.header(ApiKey::PRODUCE, PRODUCE_VERSION));
         request.encode(PRODUCE_VERSION, &mut pieces);
         for piece in pieces.finish_frame() {

@@ -106,11 +106,12 @@ fn write_one_each(cluster: &Cluster, topics: &[Topic]) -> Result<(), Failure> {
     let record = records::single(16, records::wall_ms()).bytes;
     let view = cluster.client(1)?.view(topics)?;
     let mut clients = cluster.clients()?;
-    for topic in topics {
-        for (leader, partitions) in view.by_leader(&topic.name) {
-            let refused = clients[leader as usize - 1].produce_to(topic, partitions, &record)?;
-            if let Some(code) = refused.first() {
-                return Err(Failure::new(format!("{} refused a record with error {code}", topic.name)));
+    for some in topics.chunks(TOPICS_PER_REQUEST) {
+        for (leader, client) in (1..).zip(&mut clients) {
+            let led = |topic: &Topic| Some((topic.name.clone(), view.by_leader(&topic.name).remove(&leader)?));
+            let led: Vec<(String, Vec<i32>)> = some.iter().filter_map(led).collect();
+            if let Some(code) = client.produce_to(&led, &record)?.first() {
+                return Err(Failure::new(format!("node {leader} refused a record with error {code}")));
             }
         }
     }
