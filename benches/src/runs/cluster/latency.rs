@@ -2,9 +2,9 @@
 //! the slower of the two can take.
 
 use super::Plan;
-use super::pair::{Pair, replicated_topic};
+use super::pair::{Pair, REPLICAS, ready_topic};
 use super::report::{Report, Row};
-use super::throughput::{Load, Replicas, produce};
+use super::throughput::{Load, produce};
 use crate::broker::Cluster;
 use crate::load::{self, Outcome, Pace, Produce, Span, Target};
 use crate::stats::three_digits;
@@ -22,7 +22,7 @@ const WARM: Span = Span { seconds: 1.0, bytes: u64::MAX };
 const WINDOW: usize = 1_000;
 
 pub(super) fn run(pair: &mut Pair, plan: &Plan, report: &mut Report) -> Result<(), Failure> {
-    let peaks = pair.turns(PEAK_WINDOWS, |cluster| produce(cluster, &LOAD, Replicas::Three, WARM, PEAK_SPAN))?;
+    let peaks = pair.turns(PEAK_WINDOWS, |cluster| produce(cluster, &LOAD, REPLICAS, WARM, PEAK_SPAN))?;
     let peaks = peaks.figure(|window| window.requests as f64 / window.seconds);
     let best = |windows: &[f64]| windows.iter().copied().reduce(f64::max);
     let slower = [best(&peaks.ours), best(&peaks.theirs)].into_iter().flatten().reduce(f64::min);
@@ -40,8 +40,7 @@ pub(super) fn run(pair: &mut Pair, plan: &Plan, report: &mut Report) -> Result<(
 }
 
 fn open_loop(cluster: &mut Cluster, rate: f64, seconds: f64) -> Result<Outcome, Failure> {
-    let topic = replicated_topic(cluster, "open-loop", LOAD.partitions)?;
-    let led = cluster.await_in_sync(std::slice::from_ref(&topic), 3)?.by_leader(&topic.name);
+    let (topic, led) = ready_topic(cluster, REPLICAS, LOAD.partitions)?;
     let brokers = led.keys().map(|id| cluster.node(*id).bootstrap()).collect();
     let target = Target { brokers, cpu: cluster.cpu()? };
     let run = Span { seconds, bytes: u64::MAX };

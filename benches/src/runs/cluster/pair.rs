@@ -1,13 +1,14 @@
 //! Our cluster and the peer's, both alive, taking turns: A B B A A B B A …
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::Plan;
-use super::throughput::{LOADS, Replicas, produce};
-use crate::Failure;
+use super::throughput::{LOADS, produce};
 use crate::broker::{Cluster, Software};
 use crate::client::Topic;
 use crate::load::Span;
+use crate::{Failure, records};
 
 /// Our cluster, and the peer's if there is one.
 pub(super) struct Pair {
@@ -38,7 +39,7 @@ impl Pair {
         let share = Span { seconds: plan.peer_warm_seconds / LOADS.len() as f64, bytes: u64::MAX };
         for peer in pair.clusters.iter_mut().skip(1) {
             for load in &LOADS {
-                produce(peer, load, Replicas::Three, Span { seconds: 0.0, bytes: 0 }, share)?;
+                produce(peer, load, REPLICAS, Span { seconds: 0.0, bytes: 0 }, share)?;
             }
         }
         Ok(pair)
@@ -73,12 +74,29 @@ impl<T> Both<T> {
     }
 }
 
-/// A new topic of three replicas whose partitions the nodes share, with the settings that every such topic here has.
-pub(super) fn replicated_topic(cluster: &Cluster, stem: &str, partitions: i32) -> Result<Topic, Failure> {
-    let topic = Topic::unique(stem, partitions);
-    cluster.admin()?.create_replicated(std::slice::from_ref(&topic), 3, &REPLICATED)?;
-    Ok(topic)
+/// A new topic with so many replicas, and the partitions that each node leads. Every replica has a record of each partition:
+/// a follower that came before its leader knew the topic asks again after a second, which is no part of a window.
+pub(super) fn ready_topic(
+    cluster: &Cluster,
+    replicas: i16,
+    partitions: i32,
+) -> Result<(Topic, BTreeMap<i32, Vec<i32>>), Failure> {
+    let topic = Topic::unique("ready", partitions);
+    let configs = if replicas > 1 { &REPLICATED[..] } else { &REPLICATED[1..] };
+    cluster.admin()?.create_replicated(std::slice::from_ref(&topic), replicas, configs)?;
+    let led = cluster.await_in_sync(std::slice::from_ref(&topic), replicas as usize)?.by_leader(&topic.name);
+    let record = records::single(16, records::wall_ms()).bytes;
+    for (leader, partitions) in &led {
+        let refused = cluster.client(*leader)?.produce_to(&[(topic.name.clone(), partitions.clone())], &record)?;
+        if let Some(code) = refused.first() {
+            return Err(Failure::new(format!("{} refused its first record with error {code}", topic.name)));
+        }
+    }
+    Ok((topic, led))
 }
+
+/// On how many nodes a replicated partition is.
+pub(super) const REPLICAS: i16 = 3;
 
 /// Two of three replicas must have a record before it is acknowledged. Kafka keeps deleted files for a minute; the windows
 /// that follow would pay for them.

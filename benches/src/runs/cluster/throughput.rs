@@ -2,10 +2,9 @@
 //! in turns with the same load on one replica, and with the peer's three nodes.
 
 use super::Plan;
-use super::pair::{Both, Pair, REPLICATED, replicated_topic};
+use super::pair::{Both, Pair, REPLICAS, ready_topic};
 use super::report::{Report, Row};
 use crate::broker::Cluster;
-use crate::client::Topic;
 use crate::load::{self, Outcome, Pace, Produce, Span, Target};
 use crate::runs::case::PRODUCE_WINDOW;
 use crate::{Failure, records};
@@ -28,19 +27,12 @@ pub(super) const LOADS: [Load; 4] = [
     Load { name: "1 MB batches, 12 partitions", batch_bytes: 1_000_000, partitions: 12 },
 ];
 
-/// On how many nodes a partition is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Replicas {
-    One,
-    Three,
-}
-
 pub(super) fn run(pair: &mut Pair, plan: &Plan, report: &mut Report) -> Result<(), Failure> {
     let span = Span { seconds: plan.seconds, bytes: plan.window_bytes_max };
     for load in &LOADS {
         let windows = pair.turns(plan.pairs, |cluster| {
-            let one = produce(cluster, load, Replicas::One, WARM, span)?;
-            Ok((one, produce(cluster, load, Replicas::Three, WARM, span)?))
+            let one = produce(cluster, load, 1, WARM, span)?;
+            Ok((one, produce(cluster, load, REPLICAS, WARM, span)?))
         })?;
         let row = |figure, both: Both<f64>| Row::new("P4", load.name, figure, both);
         report.add(row("MB/s", windows.figure(|(_, three)| three.mb_per_second())));
@@ -58,19 +50,11 @@ pub(super) fn run(pair: &mut Pair, plan: &Plan, report: &mut Report) -> Result<(
 pub(super) fn produce(
     cluster: &Cluster,
     load: &Load,
-    replicas: Replicas,
+    replicas: i16,
     warm: Span,
     run: Span,
 ) -> Result<Outcome, Failure> {
-    let (topic, in_sync) = match replicas {
-        Replicas::Three => (replicated_topic(cluster, "replicated", load.partitions)?, 3),
-        Replicas::One => {
-            let topic = Topic::unique("single", load.partitions);
-            cluster.admin()?.create_topics(std::slice::from_ref(&topic), &REPLICATED[1..])?;
-            (topic, 1)
-        }
-    };
-    let led = cluster.await_in_sync(std::slice::from_ref(&topic), in_sync)?.by_leader(&topic.name);
+    let (topic, led) = ready_topic(cluster, replicas, load.partitions)?;
     let brokers: Vec<String> = led.keys().map(|id| cluster.node(*id).bootstrap()).collect();
     let lists: Vec<Vec<i32>> = led.into_values().collect();
     let batch = records::batch(load.batch_bytes, records::wall_ms()).bytes;
