@@ -25,7 +25,7 @@ pub struct LogState {
 pub struct FollowerConfig {
     /// `flush.messages=1`: what is fetched is synced before the next fetch says so to the leader.
     pub durable: bool,
-    /// `replica.fetch.backoff.ms`.
+    /// `replica.fetch.backoff.ms`: the longest wait after a refusal; the first ones are shorter.
     pub backoff_ms: u64,
 }
 

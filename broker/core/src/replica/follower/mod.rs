@@ -4,7 +4,7 @@
 //!             begin_fetch            Records, Diverging: the log is changed
 //!   ready --------------> fetching ---------------------------------------> working --- Done --> ready
 //!     ^                     |  |  OutOfRange: where does the leader's log begin and end?            ^
-//!     |   backoff_ms        |  +-------------> asking ----- cut, or start over ---> working --------+
+//!     |   <= backoff_ms     |  +-------------> asking ----- cut, or start over ---> working --------+
 //!     +-- waiting <---------+ Failed
 //!                           | FencedLeaderEpoch
 //!                           +-------------> parked, until the metadata names a newer epoch
@@ -29,6 +29,11 @@ pub use self::message::{Answer, BatchHead, Effect, FetchRequest, FollowerConfig,
 use super::EpochEnd;
 use super::planted::{Bug, Planted};
 use crate::machine::{Machine, Tick};
+
+/// After the first refusal or silence, in ms; each further one doubles it, up to `backoff_ms`. A new leader hears of its
+/// leadership when its followers do, a moment before them or after: most first refusals are over at once, and records that
+/// wait for all replicas wait for this as well.
+const FIRST_BACKOFF_MS: u64 = 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -56,6 +61,8 @@ pub struct Follower {
     leader_start: Offset,
     ticket: Ticket,
     state: State,
+    /// Refusals and silences since the leader was named or last gave a good answer.
+    failures: u32,
     planted: Planted,
 }
 
@@ -73,6 +80,7 @@ impl Follower {
             log,
             ticket: 0,
             state: State::Ready,
+            failures: 0,
             planted: Planted::default(),
         }
     }
@@ -135,6 +143,7 @@ impl Follower {
         }
         self.leader = leader;
         self.leader_epoch = leader_epoch;
+        self.failures = 0;
         // Answers of the former leader find another ticket; a change of the log that is under way is waited for.
         self.next_ticket();
         self.leader_high = self.log.start;
@@ -152,6 +161,7 @@ impl Follower {
     fn answered(&mut self, now: Tick, answer: Answer, out: &mut Vec<Effect>) {
         match answer {
             Answer::Records { batches, high, log_start } => {
+                self.failures = 0;
                 self.leader_high = high;
                 self.leader_start = log_start;
                 self.records(&batches, out);
@@ -258,7 +268,9 @@ impl Follower {
     }
 
     fn back_off(&mut self, now: Tick) {
-        self.state = State::Waiting { until: now + self.config.backoff_ms };
+        let doubled = FIRST_BACKOFF_MS.saturating_mul(1_u64.checked_shl(self.failures).unwrap_or(u64::MAX));
+        self.failures = self.failures.saturating_add(1);
+        self.state = State::Waiting { until: now + doubled.min(self.config.backoff_ms) };
     }
 
     fn is_last(&self, ticket: Ticket, asked: State) -> bool {
@@ -307,7 +319,8 @@ impl Machine for Follower {
                 self.log = log;
                 self.take_over(out);
             }
-            Input::LogFailed => self.back_off(now),
+            // A disk that fails is in no hurry.
+            Input::LogFailed => self.state = State::Waiting { until: now + self.config.backoff_ms },
             Input::Configured(config) => {
                 self.config = config;
                 self.sync_if_due(out);

@@ -173,21 +173,32 @@ fn what_the_leader_has_deleted_goes_before_a_watermark_calls_it_committed() {
 }
 
 #[test]
-fn a_fenced_follower_waits_for_metadata_and_any_other_for_a_second() {
+fn a_fenced_follower_waits_for_metadata() {
     let mut rig = Rig::new(10, 4, false);
     rig.fetched(Answer::FencedLeaderEpoch);
     assert!(rig.follower.is_parked());
     rig.now += 10 * BACKOFF_MS;
     rig.step(Input::Timer);
     assert_eq!((rig.follower.begin_fetch(), rig.follower.wake_at()), (None, None));
+}
+
+#[test]
+fn a_refused_follower_asks_again_at_once_and_then_ever_more_rarely_up_to_its_back_off() {
+    let mut rig = Rig::new(10, 4, false);
+    let refused = |rig: &mut Rig| {
+        rig.fetched(Answer::Failed);
+        let at = rig.follower.wake_at().unwrap();
+        let waited = at - rig.now;
+        rig.step(Input::Timer);
+        assert_eq!(rig.follower.begin_fetch(), None, "it asked after 0 of {waited} ms");
+        rig.now = at;
+        rig.step(Input::Timer);
+        waited
+    };
+    let waits: Vec<u64> = (0..8).map(|_| refused(&mut rig)).collect();
+    assert_eq!(waits, [20, 40, 80, 160, 320, 640, BACKOFF_MS, BACKOFF_MS]);
     rig.step(Input::Follow { leader: 8, leader_epoch: 6 });
-    rig.fetched(Answer::Failed);
-    assert_eq!(rig.follower.wake_at(), Some(rig.now + BACKOFF_MS));
-    rig.step(Input::Timer);
-    assert_eq!(rig.follower.begin_fetch(), None);
-    rig.now += BACKOFF_MS;
-    rig.step(Input::Timer);
-    rig.fetch();
+    assert_eq!(refused(&mut rig), 20, "a new leader owes nothing for the old one");
 }
 
 #[test]
