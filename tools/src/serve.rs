@@ -52,10 +52,10 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "HOST:PORT|off")]
     pub(crate) http: Option<String>,
     /// Takes part in a metadata quorum of several nodes, and listens for the others here.
-    #[arg(long, value_name = "HOST:PORT", hide = true)]
+    #[arg(long, value_name = "HOST:PORT")]
     pub(crate) controller: Option<String>,
     /// Voters of the metadata quorum, each with its controller address; the same on every node.
-    #[arg(long, value_name = "ID@HOST:PORT,…", hide = true)]
+    #[arg(long, value_name = "ID@HOST:PORT,…")]
     pub(crate) quorum: Option<String>,
     /// Id of this node [default: 1].
     #[arg(long, value_name = "N")]

@@ -1,9 +1,10 @@
 //! What every handler can reach: the parts of a running broker.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use ballast_core::fetch_session::FetchSessions;
+use ballast_core::machine::Tick;
 use ballast_net::{Clock, Entropy};
 use ballast_wire::{BrokerId, PartitionIndex, Uuid};
 use parking_lot::Mutex;
@@ -50,6 +51,8 @@ pub(crate) struct Node {
     pub(crate) connections: Arc<ConnectionCount>,
     /// Epoch of the registration, -1 before there is one.
     pub(crate) epoch: AtomicI64,
+    /// When the active controller last answered this broker.
+    pub(crate) controller_heard_at: AtomicU64,
     /// Registered and unfenced?
     pub(crate) ready: watch::Sender<bool>,
     /// Becomes true when connections must end: waits are cut short.
@@ -88,6 +91,16 @@ impl Node {
         *self.quorum.leads().borrow()
     }
 
+    /// The active controller has answered.
+    pub(crate) fn hears_the_controller(&self) {
+        self.controller_heard_at.store(self.ticks.now(), Ordering::Release);
+    }
+
+    /// Has no active controller answered for longer than `silence_ms`? By then it has fenced this broker.
+    pub(crate) fn controller_is_silent(&self, now: Tick, silence_ms: Tick) -> bool {
+        now.saturating_sub(self.controller_heard_at.load(Ordering::Acquire)) > silence_ms
+    }
+
     /// Is the broker registered and unfenced?
     pub(crate) fn is_ready(&self) -> bool {
         *self.ready.borrow()
@@ -121,6 +134,11 @@ impl Node {
                 Whereabouts::Elsewhere(LeaderHint { leader: partition.leader, leader_epoch: partition.leader_epoch })
             }
         }
+    }
+
+    /// Does this broker lead a partition in vain? See [`Partition::controller_is_silent`].
+    pub(crate) fn is_stranded(&self, topic: Uuid, index: PartitionIndex) -> bool {
+        self.store.hosted.by_id(topic, index).is_some_and(|partition| partition.is_stranded())
     }
 
     /// The topic's name, for authorization and answers.

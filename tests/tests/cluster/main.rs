@@ -1,3 +1,4 @@
 //! Clusters in this process: what several brokers do together. Real processes are in `cluster_processes`.
 
 mod admin;
+mod groups;

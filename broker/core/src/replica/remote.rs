@@ -51,6 +51,11 @@ impl RemoteReplica {
         self.last_fetch = Some((now, leader_end));
     }
 
+    /// When it was last heard of; members of the ISR are believed to at the start.
+    pub(super) fn heard_at(&self) -> Option<Tick> {
+        self.last_fetch.map(|(at, _)| at).max(self.caught_up_at)
+    }
+
     pub(super) fn is_caught_up(&self, now: Tick, leader_end: Offset, lag_max_ms: u64) -> bool {
         let recently = self.caught_up_at.is_some_and(|at| now.saturating_sub(at) <= lag_max_ms);
         self.end == Some(leader_end) || recently

@@ -12,7 +12,7 @@ use std::future::{Ready, ready};
 use ballast_core::controller::NewTopic;
 use ballast_core::image::{Image, Topic};
 use ballast_net::{BoxFuture, random_below};
-use ballast_wire::Uuid;
+use ballast_wire::{NO_LEADER, Uuid};
 use kafka_protocol::messages::metadata_response::{
     MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic,
 };
@@ -171,7 +171,10 @@ fn topic_row(ctx: &Ctx, image: &Image, topic: &Topic, operations: bool) -> Metad
     }
     let row = error_row(ctx, Some(&topic.name), topic.id, code::NONE);
     let partitions = topic.partitions().map(|(index, partition)| {
-        let view = view::partition_view(image, partition, &ctx.session.listener);
+        let mut view = view::partition_view(image, partition, &ctx.session.listener);
+        if partition.leader == ctx.node.id && ctx.node.is_stranded(topic.id, index) {
+            (view.leader, view.error) = (NO_LEADER, code::LEADER_NOT_AVAILABLE);
+        }
         let hidden_code = ctx.version < 6 && view.error == code::LISTENER_NOT_FOUND;
         let error = if hidden_code { code::LEADER_NOT_AVAILABLE } else { view.error };
         let row = MetadataResponsePartition::default().with_error_code(error).with_partition_index(index);

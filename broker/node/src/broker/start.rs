@@ -3,7 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::AtomicI64;
+use std::sync::atomic::{AtomicI64, AtomicU64};
 use std::time::Duration;
 
 use ballast_core::controller::{Config as ControllerConfig, Controller};
@@ -290,6 +290,7 @@ async fn run(
         budget: Budget::new(usize::try_from(memory).unwrap_or(usize::MAX)),
         connections: ConnectionCount::new(),
         epoch: AtomicI64::new(-1),
+        controller_heard_at: AtomicU64::new(base.ticks.now()),
         ready: watch::Sender::new(false),
         stopping: watch::Sender::new(false),
         settings: base.settings,

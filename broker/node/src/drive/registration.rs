@@ -86,7 +86,14 @@ pub(crate) async fn run(
         };
         let input = tokio::select! {
             biased;
-            (answered, index) = asked => { driver.asked = None; driver.index = index; answered }
+            (answered, index) = asked => {
+                driver.asked = None;
+                driver.index = index;
+                if matches!(answered, Input::Registered { .. } | Input::HeartbeatAnswered { .. }) {
+                    driver.node.hears_the_controller();
+                }
+                answered
+            }
             _ = stop.wait_for(|stop| *stop), if !stopping => { stopping = true; Input::Shutdown }
             Ok(()) = applied.changed() => Input::MetadataApplied { index: *applied.borrow_and_update() },
             Ok(()) = failed.changed() => {

@@ -18,6 +18,7 @@ use ballast_wire::{BrokerId, PartitionEpoch};
 
 use super::{Effect, IsrRefusal, Leader};
 use crate::machine::Tick;
+use crate::replica::RemoteReplica;
 use crate::replica::planted::Bug;
 
 /// A proposal that got no decision is asked again after this long.
@@ -45,6 +46,15 @@ impl Leader {
             let isr = self.state.isr.iter().copied().chain([by]).collect();
             self.propose(isr, out);
         }
+    }
+
+    /// Has a member of the ISR been silent for longer than `silence_ms`? Nothing is committed without it.
+    #[must_use]
+    pub fn misses_a_member(&self, now: Tick, silence_ms: Tick) -> bool {
+        self.state.isr.iter().filter(|id| **id != self.me).any(|id| {
+            let heard_at = self.followers.get(id).and_then(RemoteReplica::heard_at);
+            heard_at.is_none_or(|at| now.saturating_sub(at) > silence_ms)
+        })
     }
 
     pub(super) fn shrink(&mut self, now: Tick, out: &mut Vec<Effect>) {

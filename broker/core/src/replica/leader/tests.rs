@@ -348,3 +348,14 @@ fn a_proposal_that_is_asked_again_names_the_lives_that_were_in_sync() {
     rig.step(reborn);
     assert_eq!(rig.after(50, Input::Timer), [proposed(&[1, 2])], "KIP-903: in sync was epoch 7; 8 has yet to show it");
 }
+
+#[test]
+fn a_leader_misses_a_member_of_its_isr_that_has_been_silent_and_nobody_else() {
+    let mut rig = leader_with(&[1, 2, 3], &[1, 2], 1, false);
+    assert!(!rig.leader.misses_a_member(rig.now + 500, 500), "members are believed to at the start");
+    rig.after(400, fetched(2, 0));
+    assert!(!rig.leader.misses_a_member(rig.now + 500, 500), "3 is not in the ISR");
+    assert!(rig.leader.misses_a_member(rig.now + 501, 500));
+    let alone = leader_with(&[1, 2], &[1], 1, false);
+    assert!(!alone.leader.misses_a_member(alone.now + 10_000, 500), "who is alone commits alone");
+}

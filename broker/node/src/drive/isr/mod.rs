@@ -33,7 +33,7 @@ const RECOVERED: i8 = 0;
 /// After a request that nobody decided the next one waits, twice as long each time.
 const BACKOFF_MS_MIN: Tick = 50;
 const BACKOFF_MS_MAX: Tick = 1_000;
-/// Leaders are told the time so many times within `replica.lag.time.max.ms`.
+/// Leaders are told the time so many times within `replica.lag.time.max.ms`, and with every heartbeat at least.
 const TICKS_A_LAG: Tick = 8;
 const TICK_MS_MIN: Tick = 10;
 
@@ -86,7 +86,9 @@ pub(crate) async fn run(mut wishes: Wishes, node: Arc<Node>) {
 }
 
 fn tick_ms(node: &Node) -> Tick {
-    (node.settings.now().replication.lag_time_max_ms / TICKS_A_LAG).max(TICK_MS_MIN)
+    let settings = node.settings.now();
+    let lag = settings.replication.lag_time_max_ms / TICKS_A_LAG;
+    lag.min(settings.membership.heartbeat_interval_ms).max(TICK_MS_MIN)
 }
 
 enum Event {
@@ -182,8 +184,15 @@ impl Driver {
         }
         if now >= self.next_tick {
             self.next_tick = now + tick_ms(&self.node);
+            let silence_ms = self.node.settings.now().membership.session_timeout_ms;
+            let is_silent = self.node.controller_is_silent(now, silence_ms);
             for partition in self.node.store.hosted.all() {
                 partition.tick(now);
+                if is_silent {
+                    partition.controller_is_silent(now, silence_ms);
+                } else {
+                    partition.controller_is_heard();
+                }
             }
         }
     }

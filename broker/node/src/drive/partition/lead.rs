@@ -106,6 +106,9 @@ impl Partition {
             return Err(Refused::Offline.into());
         }
         let Some(leader) = role.leader() else { return Err(Refused::NotLeader(role.hint).into()) };
+        if self.is_stranded() {
+            return Err(self.astray(leader.leader_epoch()).into());
+        }
         if until == Until::Committed && leader.is_under_min_isr() {
             return Err(Refused::NotEnoughReplicas.into());
         }

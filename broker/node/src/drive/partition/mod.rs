@@ -120,6 +120,8 @@ pub(crate) struct Partition {
     waiters: Waiters,
     proposals: Proposals,
     offline: AtomicBool,
+    /// Leads, but can commit nothing, and cannot hear that another leads by now.
+    stranded: AtomicBool,
     syncing: AtomicBool,
 }
 
@@ -151,6 +153,7 @@ impl Partition {
             waiters: Waiters::default(),
             proposals,
             offline: AtomicBool::new(false),
+            stranded: AtomicBool::new(false),
             syncing: AtomicBool::new(false),
             log,
         }
@@ -242,6 +245,9 @@ impl Partition {
         }
         if asked >= 0 && asked > ours {
             return Err(Refused::UnknownEpoch { asked, ours });
+        }
+        if must_lead && self.is_stranded() {
+            return Err(self.astray(ours));
         }
         // Before the metadata has come there is nothing here to go by.
         if role.leader().is_none() && (must_lead || ours < 0) {

@@ -10,9 +10,10 @@ use std::sync::atomic::Ordering;
 
 use ballast_core::machine::{Machine as _, Tick};
 use ballast_core::replica::{Effect, Input, IsrRefusal, Leader, StrangerFetch};
-use ballast_wire::{BrokerId, LeaderEpoch, Offset, PartitionEpoch};
+use ballast_log::AppendError;
+use ballast_wire::{BrokerId, LeaderEpoch, NO_LEADER, Offset, PartitionEpoch};
 
-use super::Partition;
+use super::{LeaderHint, Partition, Refused};
 use crate::drive::isr::Proposal;
 
 /// A follower's fetch, as far as it says where the follower is.
@@ -93,6 +94,34 @@ impl Partition {
         }
         self.tell(None, now, Input::Timer);
         self.leader_wakes_at()
+    }
+
+    /// Told while the controller is silent, for `silence_ms` by now: a leader whose ISR is silent as well is on the wrong side of
+    /// a cut. Who waits for it, and who comes, is sent to look for another leader instead of waiting for a time-out.
+    pub(crate) fn controller_is_silent(&self, now: Tick, silence_ms: Tick) {
+        let leads_in_vain = self.leader(|leader| leader.misses_a_member(now, silence_ms)).unwrap_or(false);
+        if leads_in_vain && !self.stranded.swap(true, Ordering::AcqRel) {
+            tracing::warn!(topic = %self.topic, partition = self.index, "neither the controller nor the ISR is heard of: clients are sent away");
+        }
+        if leads_in_vain {
+            self.waiters.fail_produces(0, &AppendError::Dropped);
+            self.waiters.wake_fetches();
+        }
+    }
+
+    /// The controller is heard of again: what it says about the leader counts.
+    pub(crate) fn controller_is_heard(&self) {
+        self.stranded.store(false, Ordering::Release);
+    }
+
+    /// See [`Partition::controller_is_silent`].
+    pub(crate) fn is_stranded(&self) -> bool {
+        self.stranded.load(Ordering::Acquire)
+    }
+
+    /// Nobody is known to lead.
+    pub(super) fn astray(&self, leader_epoch: LeaderEpoch) -> Refused {
+        Refused::NotLeader(LeaderHint { leader: NO_LEADER, leader_epoch })
     }
 
     /// When the leader's machine must be told the time.
