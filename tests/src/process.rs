@@ -75,7 +75,8 @@ impl Serve {
     }
 
     /// A broker that is told to start, by the words in `before` if there are any: see [`Serve::awaited`].
-    pub(crate) fn launch(before: Vec<String>, data: &Path, listen: &str, more: &[String]) -> Serve {
+    #[must_use]
+    pub fn launch(before: Vec<String>, data: &Path, listen: &str, more: &[String]) -> Serve {
         let mut arguments = vec!["--listen".to_owned(), listen.to_owned()];
         arguments.extend_from_slice(more);
         let child = spawn(&before, data, &arguments);
@@ -84,7 +85,11 @@ impl Serve {
     }
 
     /// The same, once it serves.
-    pub(crate) fn awaited(mut self) -> Serve {
+    ///
+    /// # Panics
+    /// As [`Serve::start`].
+    #[must_use]
+    pub fn awaited(mut self) -> Serve {
         self.await_ready();
         // It comes back where its clients look for it.
         self.arguments[1].clone_from(&self.bootstrap);

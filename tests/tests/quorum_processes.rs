@@ -82,3 +82,40 @@ fn a_node_grows_to_a_quorum_of_three_which_goes_on_without_it_and_takes_it_back(
     let left = until(&three, "two voters", |quorum| voters(quorum) == [2, 3]);
     assert!(left["leader"].as_i64().is_some_and(|leader| leader != 1), "{left}");
 }
+
+/// A node of a cluster whose roles are told apart. A controller has no listener for clients.
+fn of_roles(folder: &Path, id: usize, role: &str, ports: &[u16; 3]) -> Serve {
+    let voters: Vec<String> = (1..).zip(ports).map(|(id, port)| format!("{id}@127.0.0.1:{port}")).collect();
+    let listeners = match role {
+        "controller" => format!("CONTROLLER://127.0.0.1:{}", ports[id - 1]),
+        _ => "PLAINTEXT://127.0.0.1:0".to_owned(),
+    };
+    let settings = [
+        format!("process.roles={role}"),
+        format!("node.id={id}"),
+        format!("listeners={listeners}"),
+        "controller.listener.names=CONTROLLER".to_owned(),
+        format!("controller.quorum.voters={}", voters.join(",")),
+    ];
+    let pairs: Vec<String> = settings.into_iter().flat_map(|setting| ["--set".to_owned(), setting]).collect();
+    Serve::launch(Vec::new(), &folder.join(id.to_string()), "127.0.0.1:0", &pairs)
+}
+
+#[test]
+fn three_controllers_and_two_brokers_go_on_without_the_active_controller() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let ports = [free_port(), free_port(), free_port()];
+    let launched: Vec<Serve> =
+        (1..=5).map(|id| of_roles(folder.path(), id, if id <= 3 { "controller" } else { "broker" }, &ports)).collect();
+    let mut nodes: Vec<Serve> = launched.into_iter().map(Serve::awaited).collect();
+    let begun = until(&nodes[3], "three voters and two observers", |quorum| {
+        quorum["replicas"].as_array().is_some_and(|all| all.len() == 5) && quorum["leader"].as_i64().is_some()
+    });
+    assert_eq!(voters(&begun), [1, 2, 3]);
+    let active = begun["leader"].as_i64().expect("a leader");
+    nodes[active as usize - 1].kill();
+    let later = until(&nodes[4], "another active controller", |quorum| {
+        quorum["leader"].as_i64().is_some_and(|leader| leader != active && (1..=3).contains(&leader))
+    });
+    assert_eq!(voters(&later), [1, 2, 3], "a broker alone never votes");
+}
