@@ -154,7 +154,9 @@ fn missing(ctx: &Ctx, name: &str, may_create: bool) -> Code {
         return code::TOPIC_AUTHORIZATION_FAILED;
     }
     let node = std::sync::Arc::clone(&ctx.node);
-    let topic = NewTopic { name: name.to_owned(), partitions: -1, replication_factor: -1, ..NewTopic::default() };
+    let wanted = node.settings.now().topics.default_replication_factor;
+    let replication_factor = own_topic::replicas(&node.metadata.image(), name, ("default.replication.factor", wanted));
+    let topic = NewTopic { name: name.to_owned(), partitions: -1, replication_factor, ..NewTopic::default() };
     tokio::spawn(async move {
         let timeout_ms = i32::try_from(node.settings.now().network.request_timeout_ms).unwrap_or(i32::MAX);
         let name = topic.name.clone();

@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use ballast_core::controller::{NewTopic, Request, Response};
+use ballast_core::image::Image;
 use tokio::time::timeout;
 
 use super::controller::ControllerHandle;
@@ -19,6 +20,17 @@ const FOLLOW_MAX: Duration = Duration::from_secs(5);
 pub(crate) struct Ways<'a> {
     pub(crate) controller: &'a ControllerHandle,
     pub(crate) metadata: &'a Metadata,
+}
+
+/// As many replicas as the setting asks for, or as there are live brokers, if those are fewer: nobody chose that number for this
+/// topic, and one with fewer replicas serves better than none.
+pub(crate) fn replicas(image: &Image, topic: &str, (setting, wanted): (&str, i32)) -> i16 {
+    let alive = image.brokers().filter(|broker| broker.is_active()).count();
+    let factor = i16::try_from(wanted).unwrap_or(i16::MAX).min(i16::try_from(alive).unwrap_or(i16::MAX)).max(1);
+    if i32::from(factor) < wanted {
+        tracing::warn!(topic, setting, wanted, alive, "a topic is made with fewer replicas: there are no more brokers");
+    }
+    factor
 }
 
 /// Has a topic made. That somebody else was faster is as good.

@@ -52,16 +52,8 @@ impl OffsetsTopic {
 }
 
 fn new_topic(image: &Image, settings: &GroupSettings) -> NewTopic {
-    let wanted = settings.offsets_topic_replication_factor;
-    let alive = image.brokers().filter(|broker| broker.is_active()).count();
-    let replication_factor = wanted.min(i16::try_from(alive).unwrap_or(i16::MAX)).max(1);
-    if replication_factor < wanted {
-        tracing::warn!(
-            wanted,
-            alive,
-            "{OFFSETS_TOPIC} is made with fewer replicas than offsets.topic.replication.factor: there are no more brokers"
-        );
-    }
+    let wanted = i32::from(settings.offsets_topic_replication_factor);
+    let replication_factor = own_topic::replicas(image, OFFSETS_TOPIC, ("offsets.topic.replication.factor", wanted));
     let configs = [
         ("cleanup.policy", "compact".to_owned()),
         ("compression.type", "producer".to_owned()),
