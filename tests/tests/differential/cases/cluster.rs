@@ -43,6 +43,10 @@ pub(crate) const CASES: &[Case] = &[
     refused(CLUSTER, 114, "the controllers, asked of a broker", |side, v| endpoints(side, v, 2)).from(1),
     refused(CLUSTER, 115, "endpoints of a kind that there is not", |side, v| endpoints(side, v, 3)).from(1),
     refused(MOVES, 57, "to a directory that is none", |side, v| moves(side, v, "/nowhere", vec![0, 1])),
+    accepted(MOVES, "to where they are", |side, v| {
+        let dirs = side.connection.call(1, &DescribeLogDirsRequest::default().with_topics(None));
+        moves(side, v, &dirs.results[0].log_dir, vec![0, 1]);
+    }),
     accepted(MOVES, "nothing", |side, v| {
         side.ask(v, &AlterReplicaLogDirsRequest::default());
     })
