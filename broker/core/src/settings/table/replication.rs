@@ -19,7 +19,7 @@ pub(super) const REPLICATION: &[Setting] = &[
     int_or_null("num.replica.alter.log.dirs.threads").used("Replicas that are copied to another log directory at once. As many as there are directories where it is not set."),
     int("num.replica.fetchers", "1").at_least(1).scope(Cluster).used("Connections to each leader that followers fetch over."),
     long("replica.alter.log.dirs.io.max.bytes.per.second", "9223372036854775807").at_least(0).scope(Cluster).hidden().used("Bytes per second that replicas are copied with from one log directory to another, on this broker; 0 stops them."),
-    int("replica.fetch.backoff.ms", "1000").at_least(0).used("How long a follower waits after an error."),
+    int("replica.fetch.backoff.ms", "1000").at_least(0).used("How long a follower waits after an error, at most: the first waits are shorter."),
     int("replica.fetch.max.bytes", "1048576").at_least(0).used("Bytes that a follower asks of each partition."),
     int("replica.fetch.min.bytes", "1").used("Bytes that end the wait of a follower's fetch."),
     int("replica.fetch.response.max.bytes", "10485760").at_least(0).used("Bytes that a follower asks of each leader at once."),
