@@ -127,8 +127,6 @@ pub enum BrokerEvent {
     Leads { at: Place, leader_epoch: LeaderEpoch },
     /// As leader it published a watermark, with this ISR.
     High { at: Place, leader_epoch: LeaderEpoch, high: Offset, isr: Vec<BrokerId> },
-    /// It tells a producer that everything up to this offset is written.
-    Acks { at: Place, leader_epoch: LeaderEpoch, last_offset: Offset },
     /// Its log ends here now.
     Ends { at: Place, end: Offset },
     /// It leads the metadata quorum.

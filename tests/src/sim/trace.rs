@@ -116,9 +116,6 @@ impl Fields {
         let leader_epoch = || Some(self.number("leader_epoch")? as i32);
         Some(match self.texts.get("message")?.as_str() {
             "leads" => BrokerEvent::Leads { at: at()?, leader_epoch: leader_epoch()? },
-            "acks" => {
-                BrokerEvent::Acks { at: at()?, leader_epoch: leader_epoch()?, last_offset: self.number("last_offset")? }
-            }
             "controls" => BrokerEvent::Controls,
             "ends" => BrokerEvent::Ends { at: at()?, end: self.number("end")? },
             "high" => {

@@ -49,3 +49,8 @@ fn one_seed_gives_one_run_and_another_seed_another() {
         seen.push(first.fingerprint);
     }
 }
+
+#[test]
+fn three_brokers_keep_every_promise() {
+    play_all("three_brokers_keep_every_promise", 30, Scenario::of_three);
+}

@@ -200,8 +200,11 @@ impl Quorum {
                     Err(why) => tracing::debug!(why, %leader, "the leader does not say how far it is"),
                 }
             }
-            // Woken by news, or after a while to ask again; without openraft there will be none.
-            if let Ok(Err(_)) = tokio::time::timeout(ASK_AGAIN, metrics.changed()).await {
+            // Asked again after a while, or when another leads; a question that failed is news too, and would wake us at once
+            // for ever. Without openraft there will be no news.
+            let is_other = |seen: &Metrics| seen.current_leader != leader;
+            let other = async { metrics.wait_for(is_other).await.is_ok() };
+            if tokio::time::timeout(ASK_AGAIN, other).await == Ok(false) {
                 pending::<()>().await;
             }
         }

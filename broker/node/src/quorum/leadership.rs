@@ -85,7 +85,10 @@ pub(super) async fn watch(mut metrics: watch::Receiver<Metrics>, leads: watch::S
 
 /// Tells changes, and after an end also the same again.
 fn tell(leads: &watch::Sender<bool>, now: bool) {
-    leads.send_if_modified(|leads| std::mem::replace(leads, now) != now);
+    let is_news = leads.send_if_modified(|leads| std::mem::replace(leads, now) != now);
+    if is_news && now {
+        tracing::trace!(target: "ballast::replica", "controls");
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Checks of leadership, over what brokers say as they do it: C6 one leader per epoch, C12 the truth of the ISR.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ballast_wire::{BrokerId, LeaderEpoch, Offset};
 
@@ -11,7 +11,6 @@ use crate::sim::history::{BrokerEvent, Event, Place};
 pub(super) fn one_per_epoch(evidence: &Evidence) -> Vec<String> {
     let mut leaders: BTreeMap<(&Place, LeaderEpoch), BrokerId> = BTreeMap::new();
     let mut highs: BTreeMap<(&Place, LeaderEpoch, BrokerId), Offset> = BTreeMap::new();
-    let mut acked: BTreeMap<&Place, LeaderEpoch> = BTreeMap::new();
     let mut found = Vec::new();
     for entry in &evidence.history {
         let Event::Broker { broker, what } = &entry.event else { continue };
@@ -33,33 +32,36 @@ pub(super) fn one_per_epoch(evidence: &Evidence) -> Vec<String> {
                     ));
                 }
             }
-            BrokerEvent::Acks { at, leader_epoch, .. } => {
-                let newest = acked.entry(at).or_insert(*leader_epoch);
-                if *newest > *leader_epoch {
-                    found.push(format!(
-                        "broker {broker} acknowledged records of {at} in epoch {leader_epoch} at {ms} ms, after some of epoch {newest} were"
-                    ));
-                }
-                *newest = (*newest).max(*leader_epoch);
-            }
             _ => {}
         }
     }
     found
 }
 
-/// C12, at every watermark that a leader publishes.
+/// C12, at every watermark that a leader publishes. A broker that died may have lost its log's end, and stays in the ISR until
+/// the controller hears of it: it counts again once it has everything.
 pub(super) fn isr_is_true(evidence: &Evidence) -> Vec<String> {
     let mut ends: BTreeMap<(BrokerId, &Place), Offset> = BTreeMap::new();
+    let mut highs: BTreeMap<&Place, Offset> = BTreeMap::new();
+    let mut died: BTreeSet<(BrokerId, &Place)> = BTreeSet::new();
     let mut found = Vec::new();
     for entry in &evidence.history {
         let Event::Broker { broker, what } = &entry.event else { continue };
         match what {
             BrokerEvent::Ends { at, end } => {
-                ends.insert((*broker, at), *end);
+                let key = (*broker, at);
+                if !died.contains(&key) || *end >= highs.get(at).copied().unwrap_or(0) {
+                    died.remove(&key);
+                    ends.insert(key, *end);
+                }
             }
-            BrokerEvent::Died => ends.retain(|(of, _), _| of != broker),
+            BrokerEvent::Died => {
+                died.extend(ends.keys().filter(|(of, _)| of == broker));
+                ends.retain(|(of, _), _| of != broker);
+            }
             BrokerEvent::High { at, high, isr, .. } if !evidence.is_fragile(at) => {
+                let highest = highs.entry(at).or_insert(*high);
+                *highest = (*highest).max(*high);
                 let behind = |member: &&BrokerId| ends.get(&(**member, at)).is_some_and(|end| end < high);
                 if let Some(member) = isr.iter().find(behind) {
                     let end = ends[&(*member, at)];

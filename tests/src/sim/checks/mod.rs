@@ -37,7 +37,7 @@ pub const CHECKS: &[Check] = &[
     Check { name: "C2", holds: "no value twice, each producer's values in order", run: records::none_twice },
     Check { name: "C4", holds: "an offset means one value, to all and for ever", run: records::offsets_are_stable },
     Check { name: "C5", holds: "a reader skips nothing and never goes back", run: records::readers_go_straight },
-    Check { name: "C6", holds: "one leader per epoch, watermarks and epochs only rise", run: leaders::one_per_epoch },
+    Check { name: "C6", holds: "one leader per epoch, whose watermark only rises", run: leaders::one_per_epoch },
     Check { name: "C7", holds: "one owner per partition and generation, commits stay", run: groups::one_owner },
     Check { name: "C8", holds: "metadata logs are prefixes of each other", run: metadata::logs_agree },
     Check { name: "C10", holds: "what a crash leaves behind can be started from", run: life::crashes_leave_a_start },

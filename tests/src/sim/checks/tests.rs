@@ -86,8 +86,6 @@ fn c6_two_leaders_of_one_epoch_are_seen() {
     let leads = |leader_epoch| BrokerEvent::Leads { at: place(), leader_epoch };
     let right = evidence(vec![broker(1, leads(3)), broker(2, leads(4))], &[]);
     tells_apart("C6", &evidence(vec![broker(1, leads(3)), broker(2, leads(3))], &[]), &right);
-    let acks = |leader_epoch| BrokerEvent::Acks { at: place(), leader_epoch, last_offset: 9 };
-    tells_apart("C6", &evidence(vec![broker(2, acks(4)), broker(1, acks(3))], &[]), &right);
     let high = |high| BrokerEvent::High { at: place(), leader_epoch: 3, high, isr: vec![1] };
     tells_apart("C6", &evidence(vec![broker(1, high(5)), broker(1, high(4))], &[]), &right);
 }

@@ -29,7 +29,7 @@ use ballast_wire::fetch::FetchedPartition;
 use ballast_wire::{BrokerId, LeaderEpoch, Offset};
 use bytes::Bytes;
 
-use super::{LeaderHint, Part, Partition};
+use super::{LeaderHint, Part, Partition, TOLD};
 
 /// A follower at work.
 pub(super) struct Following {
@@ -213,7 +213,10 @@ impl Partition {
         let bytes = records.slice(..bytes_of(&records, batches));
         let result = self.log.append_stamped(&bytes, now_ms);
         match result {
-            Ok(_) => self.settle_locked(now),
+            Ok(_) => {
+                self.tell_end();
+                self.settle_locked(now);
+            }
             Err(error) => self.append_failed(&error, now),
         }
         if self.log.needs_sync(now_ms) && !self.syncs_by_wish() {
@@ -233,6 +236,7 @@ impl Partition {
         while let Some((wish, _)) = self.take_wish(is_cut) {
             let recovery_point = self.log.recovery_point();
             let result = self.carry_out_cut(&wish, now_ms);
+            self.tell_end();
             if self.log.recovery_point() < recovery_point {
                 self.owes_checkpoint.store(true, Ordering::Release);
             }
@@ -242,6 +246,11 @@ impl Partition {
             }
         }
         Ok(())
+    }
+
+    fn tell_end(&self) {
+        let end = self.log.end();
+        tracing::trace!(target: TOLD, topic = %self.topic, partition = self.index, end, "ends");
     }
 
     fn carry_out_cut(&self, wish: &Effect, now_ms: i64) -> Result<(), LogError> {

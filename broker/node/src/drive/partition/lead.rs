@@ -14,7 +14,7 @@ use ballast_log::disk::Disk;
 use ballast_log::{AppendError, Appended, Budget, Drained, LogError, ValidBatch};
 use ballast_wire::{BrokerId, Offset};
 
-use super::{LeaderHint, Part, Partition, Refused};
+use super::{LeaderHint, Part, Partition, Refused, TOLD};
 use crate::drive::waiters::{ProduceWait, Until};
 
 /// Rounds that a task drains before it lets others run.
@@ -66,6 +66,8 @@ impl Partition {
                 leader.step(now, Input::Appended { end }, &mut effects);
                 leader.step(now, Input::Synced { end: self.log.recovery_point() }, &mut effects);
                 role.part = Part::Leader(Box::new(leader));
+                let leader_epoch = role.hint.leader_epoch;
+                tracing::trace!(target: TOLD, topic = %self.topic, partition = self.index, leader_epoch, "leads");
             }
         }
         if let Some(leader) = role.leader() {
@@ -141,6 +143,7 @@ impl Partition {
             tracing::warn!(topic = %self.topic, partition = self.index, %error, "an append failed and was taken back");
             self.waiters.fail_produces(from, &error);
         }
+        tracing::trace!(target: TOLD, topic = %self.topic, partition = self.index, end, "ends");
         self.step_in(None, now, Input::Appended { end });
         self.wake();
         if self.log.needs_sync(now_ms) {

@@ -34,6 +34,9 @@ pub(crate) use self::replicas::FollowerFetch;
 use super::isr::Proposals;
 use super::waiters::Waiters;
 
+/// Target of the events that tell every step of a replica (`leads`, `high`, `ends`), for whoever watches a whole cluster.
+const TOLD: &str = "ballast::replica";
+
 /// Whom a broker may ask for a partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LeaderHint {

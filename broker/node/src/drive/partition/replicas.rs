@@ -13,7 +13,7 @@ use ballast_core::replica::{Effect, Input, IsrRefusal, Leader, StrangerFetch};
 use ballast_log::AppendError;
 use ballast_wire::{BrokerId, LeaderEpoch, NO_LEADER, Offset, PartitionEpoch};
 
-use super::{LeaderHint, Partition, Refused};
+use super::{LeaderHint, Partition, Refused, TOLD};
 use crate::drive::isr::Proposal;
 
 /// A follower's fetch, as far as it says where the follower is.
@@ -60,7 +60,11 @@ impl Partition {
     pub(super) fn carry_out(&self, leader: &Leader, effects: Vec<Effect>) {
         for effect in effects {
             match effect {
-                Effect::PublishHigh(high) => self.high.store(high, Ordering::Release),
+                Effect::PublishHigh(high) => {
+                    self.high.store(high, Ordering::Release);
+                    let (leader_epoch, isr) = (leader.leader_epoch(), leader.isr());
+                    tracing::trace!(target: TOLD, topic = %self.topic, partition = self.index, leader_epoch, high, ?isr, "high");
+                }
                 Effect::ProposeIsr { isr, partition_epoch } => self.propose(leader, isr, partition_epoch),
             }
         }
