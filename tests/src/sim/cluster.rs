@@ -13,6 +13,7 @@ use ballast_wire::BrokerId;
 use turmoil::{Builder, Sim};
 
 use super::clock::TrueTime;
+use super::disk::Mistake;
 use super::machine::{CLIENT_PORT, CONTROLLER_PORT, Machine, State, host_name};
 use crate::disk::Crash;
 
@@ -35,9 +36,9 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// `brokers` machines that all vote, with `settings` for every broker. Their brokers begin to start with the first step.
+    /// `brokers` machines that all vote, with `settings` for every broker, each of which makes `mistake`. Their brokers begin to start with the first step.
     #[must_use]
-    pub fn new(seed: u64, brokers: usize, settings: &[(&str, &str)]) -> Cluster {
+    pub fn new(seed: u64, brokers: usize, settings: &[(&str, &str)], mistake: Mistake) -> Cluster {
         let time = TrueTime::default();
         let mut sim = Builder::new()
             .rng_seed(seed)
@@ -51,7 +52,7 @@ impl Cluster {
         let ids: Vec<BrokerId> = (1..=brokers as BrokerId).collect();
         let mut machines = BTreeMap::new();
         for id in &ids {
-            let machine = Machine::new(*id, seed, &time, broker_settings(*id, &ids, settings));
+            let machine = Machine::new(*id, seed, &time, broker_settings(*id, &ids, settings), mistake);
             let software = machine.clone();
             sim.host(machine.name(), move || {
                 let machine = software.clone();

@@ -21,7 +21,7 @@ use tokio::sync::watch;
 
 use super::clock::{TrueTime, WallClock};
 use super::dice::Dice;
-use super::disk::{HostDisk, Pace};
+use super::disk::{HostDisk, Mistake, Pace};
 use super::life::Life;
 use super::net::SimTransport;
 use crate::disk::{Crash, SimDisk};
@@ -56,6 +56,7 @@ struct Inner {
     id: BrokerId,
     seed: u64,
     settings: Vec<(String, String)>,
+    mistake: Mistake,
     clock: WallClock,
     pace: Pace,
     now: Mutex<Now>,
@@ -70,9 +71,9 @@ struct Now {
 }
 
 impl Machine {
-    /// A machine with an empty disk. `settings` go to its broker.
+    /// A machine with an empty disk. `settings` go to its broker, which makes `mistake`.
     #[must_use]
-    pub fn new(id: BrokerId, seed: u64, time: &TrueTime, settings: Vec<(String, String)>) -> Machine {
+    pub fn new(id: BrokerId, seed: u64, time: &TrueTime, settings: Vec<(String, String)>, mistake: Mistake) -> Machine {
         let disk = SimDisk::new(Dice::new(seed, &format!("disk {id}")).any());
         let life = Life::on(disk.clone());
         let now = Mutex::new(Now { disk, life, state: State::Dead, boots: 0 });
@@ -81,6 +82,7 @@ impl Machine {
             id,
             seed,
             settings,
+            mistake,
             clock,
             pace: Pace::default(),
             now,
@@ -170,10 +172,10 @@ impl Machine {
     }
 
     async fn serve(&self, disk: SimDisk, life: Life, boot: u64) -> State {
-        let Inner { id, seed, settings, clock, pace, .. } = &*self.0;
+        let Inner { id, seed, settings, mistake, clock, pace, .. } = &*self.0;
         let dice = |what: &str| Dice::new(*seed, &format!("{what} of {id}, boot {boot}"));
         let world = World {
-            disk: Arc::new(HostDisk::new(disk, pace.clone(), dice("jobs"))),
+            disk: Arc::new(HostDisk::new(disk, pace.clone(), dice("jobs"), *mistake)),
             transport: Arc::new(SimTransport::new(life.clone())),
             clock: Arc::new(clock.clone()),
             entropy: Arc::new(SeededEntropy::new(dice("entropy").any())),

@@ -6,6 +6,7 @@
 
 use super::checks;
 use super::cluster::Cluster;
+use super::disk::Mistake;
 use super::evidence::Evidence;
 use super::faults::apply::Faults;
 use super::faults::plan::Plan;
@@ -45,6 +46,8 @@ pub struct Scenario {
     pub load_ms: i64,
     /// What goes wrong.
     pub plan: Plan,
+    /// What every broker does wrong, to see that it is found.
+    pub mistake: Mistake,
 }
 
 impl Scenario {
@@ -61,7 +64,14 @@ impl Scenario {
     }
 
     fn of(seed: u64, brokers: usize, replicas: i16) -> Scenario {
-        Scenario { seed, brokers, replicas, load_ms: LOAD_MS, plan: Plan::draw(seed, brokers, LOAD_MS) }
+        Scenario {
+            seed,
+            brokers,
+            replicas,
+            load_ms: LOAD_MS,
+            plan: Plan::draw(seed, brokers, LOAD_MS),
+            mistake: Mistake::None,
+        }
     }
 }
 
@@ -84,7 +94,7 @@ pub struct Outcome {
 /// If a broker or a client does.
 #[must_use]
 pub fn play(scenario: &Scenario) -> Outcome {
-    let mut cluster = Cluster::new(scenario.seed, scenario.brokers, &[]);
+    let mut cluster = Cluster::new(scenario.seed, scenario.brokers, &[], scenario.mistake);
     let recorder = Recorder::new(cluster.time().clone());
     let listening = trace::listen(recorder.clone());
     let places: Vec<Place> = TOPICS.iter().flat_map(Topic::places).collect();

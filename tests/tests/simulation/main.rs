@@ -3,6 +3,7 @@
 //! `BALLAST_SEEDS=5000 cargo test --release -p ballast-tests --test simulation` is the long run. A seed that fails prints the
 //! line that plays it again; `BALLAST_STORY=1` prints all that happened in it, `BALLAST_TRACE=1` what its brokers said.
 
+use ballast_tests::sim::disk::Mistake;
 use ballast_tests::sim::run::{Outcome, Scenario, play, seeds};
 
 /// Plays seeds and panics with the first lines of each that fails.
@@ -53,4 +54,22 @@ fn one_seed_gives_one_run_and_another_seed_another() {
 #[test]
 fn three_brokers_keep_every_promise() {
     play_all("three_brokers_keep_every_promise", 30, Scenario::of_three);
+}
+
+/// Plays seeds of a broker that makes `mistake` until one shows it; says which.
+fn first_that_finds(mistake: Mistake, most: u64) -> Option<u64> {
+    (0..most).find(|seed| {
+        let played = std::panic::catch_unwind(|| play(&Scenario { mistake, ..Scenario::alone(*seed) }));
+        // A broker that finds its files in a state that no crash leaves may stop the whole simulation.
+        played.map_or(true, |outcome| !outcome.violations.is_empty())
+    })
+}
+
+#[test]
+fn brokers_that_leave_syncs_out_are_found() {
+    for mistake in [Mistake::NoFolderSync, Mistake::NoPartitionSync, Mistake::NoMetadataSync] {
+        let seed = first_that_finds(mistake, 100);
+        println!("{mistake:?} is found by seed {seed:?}");
+        assert!(seed.is_some(), "{mistake:?} is not found by 100 seeds");
+    }
 }
