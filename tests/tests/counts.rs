@@ -16,6 +16,7 @@ const AREAS: [(&str, &str); 16] = [
     ("the broker's parts", "broker/node"),
     ("the command line", "tools"),
     ("the log and the metadata log on the faulty disk", "tests/tests/log tests/tests/quorum_storage tests/src/disk"),
+    ("whole clusters, simulated, and their checks", "tests/tests/simulation tests/src/sim"),
     ("answers that Apache Kafka gives too", "tests/tests/traps tests/tests/admin tests/tests/groups"),
     ("answers beside Apache Kafka's, field by field (a test is a table)", "tests/tests/differential"),
     ("our group consumer, alone and beside librdkafka", "tests/tests/client_groups"),

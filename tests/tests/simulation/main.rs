@@ -42,8 +42,9 @@ fn one_broker_keeps_every_promise() {
 #[test]
 fn one_seed_gives_one_run_and_another_seed_another() {
     let mut seen = Vec::new();
-    for seed in seeds(3) {
-        let (first, second) = (play(&Scenario::alone(seed)), play(&Scenario::alone(seed)));
+    for (seed, scenario) in seeds(3).flat_map(|seed| [(seed, Scenario::alone(seed)), (seed, Scenario::of_three(seed))])
+    {
+        let (first, second) = (play(&scenario), play(&scenario));
         let differs = first.evidence.history.iter().zip(&second.evidence.history).find(|(one, other)| one != other);
         assert_eq!(first.fingerprint, second.fingerprint, "seed {seed} gave two runs, which part at {differs:?}");
         assert!(!seen.contains(&first.fingerprint), "seed {seed} gave the run of another seed");
