@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What is counted, and where.
-const AREAS: [(&str, &str); 16] = [
+const AREAS: [(&str, &str); 17] = [
     ("bytes: frames, batches, compression", "client/wire"),
     ("transport, clock", "client/net"),
     ("the client", "client/src"),
