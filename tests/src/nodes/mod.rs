@@ -142,6 +142,14 @@ impl Nodes {
     }
 }
 
+impl Drop for Nodes {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{}", self.logs());
+        }
+    }
+}
+
 /// A port that is free now on every address.
 fn free_port() -> u16 {
     let listener = TcpListener::bind((HOST, 0)).expect("a port is free");

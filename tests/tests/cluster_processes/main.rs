@@ -5,7 +5,8 @@
 //! is printed, not asserted.
 //!
 //! Every fault once by default. The long run:
-//! `BALLAST_ROUNDS=20 cargo test -p ballast-tests --test cluster_processes -- --nocapture`.
+//! `BALLAST_ROUNDS=20 cargo test -p ballast-tests --test cluster_processes -- --nocapture`; with `BALLAST_FAULT=SIGSTOP` only
+//! faults with that word.
 
 #[path = "../shared/numbers.rs"]
 mod numbers;
@@ -39,7 +40,9 @@ fn town() -> Option<Town> {
 async fn nothing_acknowledged_is_lost_or_doubled_while_nodes_fail_one_at_a_time_and_then_all() {
     let mut cluster = Cluster::start(town()).await;
     let can_cut = cluster.nodes.town().is_some();
-    let faults: Vec<Fault> = FAULTS.into_iter().filter(|fault| can_cut || !fault.needs_a_network()).collect();
+    let only = std::env::var("BALLAST_FAULT").unwrap_or_default();
+    let wanted = |fault: &Fault| (can_cut || !fault.needs_a_network()) && fault.to_string().contains(&only);
+    let faults: Vec<Fault> = FAULTS.into_iter().filter(wanted).collect();
     let writer = Writer::start(&cluster.nodes.bootstrap());
     let mut seen = Seen::default();
     for round in 0..number("BALLAST_ROUNDS", 1) {

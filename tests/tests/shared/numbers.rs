@@ -128,7 +128,8 @@ fn read_from(bootstrap: &str, partition: i32, from: i64) -> Vec<(i64, u64)> {
     let consumer: BaseConsumer = config.create().expect("the settings are good");
     // A broker that has just come back may not have heard yet who leads.
     let (_, end) = ballast_tests::raw::rows::eventually("a leader says where it ends", || {
-        consumer.fetch_watermarks(TOPIC, partition, TIMEOUT).ok()
+        let told = consumer.fetch_watermarks(TOPIC, partition, TIMEOUT);
+        told.inspect_err(|error| println!("partition {partition}: {error}")).ok()
     });
     assert!(end >= from, "partition {partition} ended at {from} or later and now ends at {end}");
     let mut assignment = TopicPartitionList::new();
