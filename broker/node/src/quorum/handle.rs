@@ -130,7 +130,9 @@ impl Quorum {
         let started = Raft::new(me, Arc::new(raft_config(timers, may_vote)), peers, store.clone(), machine.clone());
         let raft = runtime::seeded(random_u64(&*entropy), started).await.map_err(|fatal| cause_of(&fault, &fatal))?;
         let (tell, leads) = watch::channel(false);
-        let watcher = tokio::spawn(leadership::watch(raft.metrics(), tell));
+        // By then the others have waited, and elected another.
+        let silence_max = timers.election_min + timers.election_max;
+        let watcher = tokio::spawn(leadership::watch(raft.metrics(), tell, silence_max));
         let (held, incoming) = (held, Mutex::default());
         let has_caught_up = AtomicBool::new(false);
         let quorum =

@@ -7,6 +7,8 @@
 //!
 //! Holds: a reign that ends and a new one that begins between two looks are told as an end and a beginning.
 
+use std::time::Duration;
+
 use openraft::{LeaderId, ServerState};
 use tokio::sync::watch;
 
@@ -42,8 +44,10 @@ pub(super) struct Look {
 }
 
 impl Look {
-    fn at(metrics: &Metrics) -> Look {
+    fn at(metrics: &Metrics, silence_max: Duration) -> Look {
+        let is_heard = is_heard(metrics.millis_since_quorum_ack, silence_max);
         let leads = metrics.running_state.is_ok() && metrics.state == ServerState::Leader && metrics.vote.committed;
+        let leads = leads && is_heard;
         Look {
             leader_id: leads.then_some(metrics.vote.leader_id),
             last_index: metrics.last_log_index,
@@ -67,11 +71,16 @@ impl Reign {
     }
 }
 
-/// Tells `leads` until openraft is gone.
-pub(super) async fn watch(mut metrics: watch::Receiver<Metrics>, leads: watch::Sender<bool>) {
+/// Has a majority answered lately? Who leads alone does not know that others have elected another: openraft lets it lead on.
+fn is_heard(millis_since_quorum_ack: Option<u64>, silence_max: Duration) -> bool {
+    millis_since_quorum_ack.is_none_or(|ms| Duration::from_millis(ms) <= silence_max)
+}
+
+/// Tells `leads` until openraft is gone. A leader whom no majority has answered for `silence_max` is none.
+pub(super) async fn watch(mut metrics: watch::Receiver<Metrics>, leads: watch::Sender<bool>, silence_max: Duration) {
     let mut reign = Reign::default();
     loop {
-        let verdict = reign.look(Look::at(&metrics.borrow_and_update()));
+        let verdict = reign.look(Look::at(&metrics.borrow_and_update(), silence_max));
         if verdict.ended {
             tell(&leads, false);
         }
@@ -111,6 +120,13 @@ mod tests {
         assert_eq!(reign.look(look(Some(2), 12, 9)), WAITS);
         assert_eq!(reign.look(look(Some(2), 12, 10)), LEADS, "what it appended since does not count");
         assert_eq!(reign.look(look(Some(2), 20, 12)), LEADS);
+    }
+
+    #[test]
+    fn a_leader_whom_no_majority_answers_is_none() {
+        let max = Duration::from_millis(3_000);
+        assert!(is_heard(None, max) && is_heard(Some(0), max) && is_heard(Some(3_000), max));
+        assert!(!is_heard(Some(3_001), max));
     }
 
     #[test]
