@@ -10,7 +10,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-pub use self::town::Town;
+pub use self::town::{NoTown, Town};
 use crate::process::Serve;
 
 /// Where nodes without a network of their own are.

@@ -18,6 +18,15 @@ use crate::foreign::find;
 /// A hardware address that nobody on the bridge has.
 const NOBODY: &str = "02:00:00:00:00:fe";
 
+/// Why there is no network of our own.
+#[derive(Debug)]
+pub enum NoTown {
+    /// `ip` is not installed.
+    Program,
+    /// This machine does not allow it, in its own words.
+    Forbidden(String),
+}
+
 /// See the module. Dropping it takes the network down.
 pub struct Town {
     /// Tells this town's names from those of others.
@@ -29,16 +38,16 @@ impl Town {
     /// A network for nodes 1 to `nodes`.
     ///
     /// # Errors
-    /// What is missing, or what the system says.
-    pub fn new(nodes: u8) -> Result<Town, String> {
+    /// What is missing.
+    pub fn new(nodes: u8) -> Result<Town, NoTown> {
         if find("ip").is_none() {
-            return Err("ip (iproute2)".to_owned());
+            return Err(NoTown::Program);
         }
         if !rustix::process::geteuid().is_root() {
-            return Err("root, for network namespaces".to_owned());
+            return Err(NoTown::Forbidden("only root may make network namespaces".to_owned()));
         }
         let town = Town { tag: std::process::id(), nodes };
-        town.build()?;
+        town.build().map_err(NoTown::Forbidden)?;
         Ok(town)
     }
 
