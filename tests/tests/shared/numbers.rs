@@ -119,17 +119,22 @@ async fn write(
     acknowledged
 }
 
-/// What a partition holds from `from` on, up to where it ends as this begins: the writer goes on meanwhile.
-fn read_from(bootstrap: &str, partition: i32, from: i64) -> Vec<(i64, u64)> {
+fn consumer(bootstrap: &str) -> BaseConsumer {
     let mut config = ClientConfig::new();
     config.set("bootstrap.servers", bootstrap).set("group.id", "unused").set("check.crcs", "true");
     // Nothing to commit, and no group to ask: closing would wait for one.
     config.set("enable.auto.commit", "false").set("enable.auto.offset.store", "false");
-    let consumer: BaseConsumer = config.create().expect("the settings are good");
-    // A broker that has just come back may not have heard yet who leads.
-    let (_, end) = ballast_tests::raw::rows::eventually("a leader says where it ends", || {
+    config.create().expect("the settings are good")
+}
+
+/// What a partition holds from `from` on, up to where it ends as this begins: the writer goes on meanwhile.
+fn read_from(bootstrap: &str, partition: i32, from: i64) -> Vec<(i64, u64)> {
+    // A broker that has just come back may not have heard yet who leads, and a consumer believes for long what it heard first.
+    let (consumer, end) = ballast_tests::raw::rows::eventually("a leader says where it ends", || {
+        let consumer = consumer(bootstrap);
         let told = consumer.fetch_watermarks(TOPIC, partition, TIMEOUT);
-        told.inspect_err(|error| println!("partition {partition}: {error}")).ok()
+        let (_, end) = told.inspect_err(|error| println!("partition {partition}: {error}")).ok()?;
+        Some((consumer, end))
     });
     assert!(end >= from, "partition {partition} ended at {from} or later and now ends at {end}");
     let mut assignment = TopicPartitionList::new();
