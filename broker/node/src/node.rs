@@ -1,7 +1,7 @@
 //! What every handler can reach: the parts of a running broker.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 use ballast_core::fetch_session::FetchSessions;
 use ballast_core::machine::Tick;
@@ -53,6 +53,8 @@ pub(crate) struct Node {
     pub(crate) epoch: AtomicI64,
     /// When the active controller last answered this broker.
     pub(crate) controller_heard_at: AtomicU64,
+    /// See [`Node::is_cut_off`].
+    pub(crate) cut_off: AtomicBool,
     /// Registered and unfenced?
     pub(crate) ready: watch::Sender<bool>,
     /// Becomes true when connections must end: waits are cut short.
@@ -136,9 +138,9 @@ impl Node {
         }
     }
 
-    /// Does this broker lead a partition in vain? See [`Partition::controller_is_silent`].
-    pub(crate) fn is_stranded(&self, topic: Uuid, index: PartitionIndex) -> bool {
-        self.store.hosted.by_id(topic, index).is_some_and(|partition| partition.is_stranded())
+    /// Is this broker on the wrong side of a cut, with partitions that it leads in vain? What it knows of the cluster is old.
+    pub(crate) fn is_cut_off(&self) -> bool {
+        self.cut_off.load(Ordering::Acquire)
     }
 
     /// The topic's name, for authorization and answers.

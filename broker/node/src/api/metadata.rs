@@ -4,7 +4,8 @@
 //! v8–10 authorized operations of the cluster; v10 topic ids in answers, v12 in requests; v13 a top-level error.
 //! A missing topic that may be made is made behind the answer, which still says 3: clients ask again.
 //! Brokers and leaders are shown with their addresses on the listener that the request came in on; fenced brokers are not
-//! shown. `controller_id` is a random live broker, because every broker forwards to the controller.
+//! shown. `controller_id` is a random live broker, because every broker forwards to the controller. A broker that is cut off
+//! from the others closes the connection.
 
 use std::collections::BTreeSet;
 use std::future::{Ready, ready};
@@ -12,7 +13,7 @@ use std::future::{Ready, ready};
 use ballast_core::controller::NewTopic;
 use ballast_core::image::{Image, Topic};
 use ballast_net::{BoxFuture, random_below};
-use ballast_wire::{NO_LEADER, Uuid};
+use ballast_wire::Uuid;
 use kafka_protocol::messages::metadata_response::{
     MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic,
 };
@@ -38,6 +39,10 @@ const NULL_LIST: [u8; 4] = (-1i32).to_be_bytes();
 pub(super) fn start(call: Call) -> BoxFuture<'static, Answer> {
     if call.ctx.version == 0 && call.body.starts_with(&NULL_LIST) {
         return Box::pin(ready(Answer::Close("a Metadata v0 request with a null list of topics".to_owned())));
+    }
+    if call.ctx.node.is_cut_off() {
+        // What it would say is old, and a client that was sent away would come back here: clients like to ask whom they know.
+        return Box::pin(ready(Answer::Close("this broker is cut off from the others".to_owned())));
     }
     call.typed(handle)
 }
@@ -173,10 +178,7 @@ fn topic_row(ctx: &Ctx, image: &Image, topic: &Topic, operations: bool) -> Metad
     }
     let row = error_row(ctx, Some(&topic.name), topic.id, code::NONE);
     let partitions = topic.partitions().map(|(index, partition)| {
-        let mut view = view::partition_view(image, partition, &ctx.session.listener);
-        if partition.leader == ctx.node.id && ctx.node.is_stranded(topic.id, index) {
-            (view.leader, view.error) = (NO_LEADER, code::LEADER_NOT_AVAILABLE);
-        }
+        let view = view::partition_view(image, partition, &ctx.session.listener);
         let hidden_code = ctx.version < 6 && view.error == code::LISTENER_NOT_FOUND;
         let error = if hidden_code { code::LEADER_NOT_AVAILABLE } else { view.error };
         let row = MetadataResponsePartition::default().with_error_code(error).with_partition_index(index);

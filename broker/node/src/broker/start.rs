@@ -3,7 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64};
 use std::time::Duration;
 
 use ballast_core::controller::{Config as ControllerConfig, Controller};
@@ -291,6 +291,7 @@ async fn run(
         connections: ConnectionCount::new(),
         epoch: AtomicI64::new(-1),
         controller_heard_at: AtomicU64::new(base.ticks.now()),
+        cut_off: AtomicBool::new(false),
         ready: watch::Sender::new(false),
         stopping: watch::Sender::new(false),
         settings: base.settings,

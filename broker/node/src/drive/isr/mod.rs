@@ -15,6 +15,7 @@ mod answer;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use ballast_core::controller::{AlterPartition, IsrChange, Request, Response};
@@ -186,14 +187,17 @@ impl Driver {
             self.next_tick = now + tick_ms(&self.node);
             let silence_ms = self.node.settings.now().membership.session_timeout_ms;
             let is_silent = self.node.controller_is_silent(now, silence_ms);
+            let mut is_cut_off = false;
             for partition in self.node.store.hosted.all() {
                 partition.tick(now);
                 if is_silent {
                     partition.controller_is_silent(now, silence_ms);
+                    is_cut_off |= partition.is_stranded();
                 } else {
                     partition.controller_is_heard();
                 }
             }
+            self.node.cut_off.store(is_cut_off, Ordering::Release);
         }
     }
 }
