@@ -10,7 +10,7 @@ use kafka_protocol::messages::incremental_alter_configs_request::{AlterConfigsRe
 use kafka_protocol::messages::metadata_request::MetadataRequestTopic;
 use kafka_protocol::messages::{
     CreatePartitionsRequest, CreateTopicsRequest, DeleteTopicsRequest, DescribeConfigsRequest, FindCoordinatorRequest,
-    IncrementalAlterConfigsRequest, MetadataRequest, TopicName,
+    IncrementalAlterConfigsRequest, MetadataRequest, TopicName, UnregisterBrokerRequest,
 };
 use kafka_protocol::protocol::StrBytes;
 
@@ -18,6 +18,7 @@ const TOPIC: i8 = 2;
 const BROKER: i8 = 4;
 const INVALID_REQUEST: i16 = 42;
 const TOPIC_ALREADY_EXISTS: i16 = 36;
+const BROKER_ID_NOT_REGISTERED: i16 = 102;
 
 fn text(text: &str) -> StrBytes {
     StrBytes::from_string(text.to_owned())
@@ -79,6 +80,8 @@ fn any_node_makes_grows_changes_and_deletes_a_topic() {
         let request = DeleteTopicsRequest::default().with_topics(vec![gone]).with_timeout_ms(30_000);
         assert_eq!(connection.call(6, &request).responses[0].error_code, 0);
         assert_eq!(partitions(&mut connection, &name), 0);
+        let request = UnregisterBrokerRequest::default().with_broker_id(77.into());
+        assert_eq!(connection.call(0, &request).error_code, BROKER_ID_NOT_REGISTERED);
     }
 }
 

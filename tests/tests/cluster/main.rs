@@ -2,3 +2,4 @@
 
 mod admin;
 mod groups;
+mod life;

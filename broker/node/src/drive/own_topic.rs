@@ -8,7 +8,7 @@ use ballast_core::controller::{NewTopic, Request, Response};
 use ballast_core::image::Image;
 use tokio::time::timeout;
 
-use super::controller::ControllerHandle;
+use super::controller::{Answered, ControllerHandle};
 use super::metadata::Metadata;
 
 const TOPIC_ALREADY_EXISTS: i16 = 36;
@@ -38,9 +38,9 @@ pub(crate) fn replicas(image: &Image, topic: &str, (setting, wanted): (&str, i32
 /// # Errors
 /// What the controller says, or that there is none.
 pub(crate) async fn make(ways: Ways<'_>, topic: NewTopic, timeout_ms: i32) -> Result<(), String> {
-    let name = topic.name.clone();
     let request = Request::CreateTopics { topics: vec![topic], validate_only: false, timeout_ms };
-    match ways.controller.ask(request).await.response {
+    let Answered { response, index } = ways.controller.ask(request).await;
+    match response {
         Response::CreateTopics(rows) => rows.into_iter().try_for_each(|(_, made)| match made {
             Err(error) if error.code() != TOPIC_ALREADY_EXISTS => Err(error.to_string()),
             Ok(_) | Err(_) => Ok(()),
@@ -48,9 +48,7 @@ pub(crate) async fn make(ways: Ways<'_>, topic: NewTopic, timeout_ms: i32) -> Re
         Response::Refused(error) => return Err(error.to_string()),
         other => unreachable!("CreateTopics was answered with {other:?}"),
     }
-    let mut published = ways.metadata.watch();
-    let known = published.wait_for(|_| ways.metadata.image().topic(&name).is_some());
     // Whoever asked looks again, and asks again.
-    let _ = timeout(FOLLOW_MAX, known).await;
+    let _ = timeout(FOLLOW_MAX, ways.metadata.wait_for(index)).await;
     Ok(())
 }

@@ -31,7 +31,7 @@ use super::describe::QuorumView;
 use super::error::{Fault, ProposeError, QuorumError};
 use super::first_start::Held;
 use super::machine::{Machine, Publication};
-use super::network::{Network, Peers, Reach};
+use super::network::{Lane, Network, Peers, Reach};
 use super::serve::Incoming;
 use super::store::{Store, on_disk};
 use super::types::{Membership, Metrics, NodeId, QuorumNode, TypeConfig, next_index};
@@ -218,7 +218,7 @@ impl Quorum {
     /// There is no other leader, or no way to it, or it did not answer; in words for the log.
     pub(crate) async fn ask_leader(&self, key: ApiKey, version: i16, body: Bytes) -> Result<Bytes, String> {
         let (_, reach, at) = self.way_to_leader()?;
-        reach.ask_plainly(key, version, &at, body).await.map_err(|error| error.to_string())
+        reach.ask_plainly(Lane::Quick, key, version, &at, body).await.map_err(|error| error.to_string())
     }
 
     /// As [`Quorum::ask_leader`], over a connection of its own: what is decided on may take long, and signs of life must not
@@ -235,7 +235,7 @@ impl Quorum {
         };
         tokio::select! {
             biased;
-            answer = reach.ask_at_leisure(key, version, &at, body) => answer.map_err(|error| error.to_string()),
+            answer = reach.ask_plainly(Lane::Leisurely, key, version, &at, body) => answer.map_err(|error| error.to_string()),
             () = gone => Err(format!("{leader} does not lead any more")),
         }
     }

@@ -93,7 +93,7 @@ pub(super) enum AskError {
 
 /// What a connection is for: each has one of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Lane {
+pub(super) enum Lane {
     /// The quorum's own calls, and signs of life.
     Quick,
     /// Requests of clients, which may take long.
@@ -164,23 +164,13 @@ impl Reach {
     /// Asks one of Kafka's APIs of whoever is at `at`.
     pub(super) async fn ask_plainly(
         &self,
+        lane: Lane,
         key: ApiKey,
         version: i16,
         at: &QuorumNode,
         body: Bytes,
     ) -> Result<Bytes, LinkError> {
-        self.link(at, Lane::Quick).ask(key, version, body).await
-    }
-
-    /// As [`Reach::ask_plainly`], where the answer may take long.
-    pub(super) async fn ask_at_leisure(
-        &self,
-        key: ApiKey,
-        version: i16,
-        at: &QuorumNode,
-        body: Bytes,
-    ) -> Result<Bytes, LinkError> {
-        self.link(at, Lane::Leisurely).ask(key, version, body).await
+        self.link(at, lane).ask(key, version, body).await
     }
 
     fn link(&self, at: &QuorumNode, lane: Lane) -> Arc<Link> {

@@ -1,19 +1,13 @@
-//! A cluster seen from any of its brokers: whoever is asked, the active controller decides, and the answer is true there.
-//!
-//! Holds: nothing here waits for a time to pass; what spreads is asked for until it is there.
+//! Brokers of a cluster: what each has for itself, and how one that is gone is told of.
 
 use ballast_broker::embed::{Broker, Cluster};
 use ballast_tests::raw::Connection;
 use ballast_tests::raw::rows::eventually;
-use kafka_protocol::messages::create_partitions_request::CreatePartitionsTopic;
 use kafka_protocol::messages::create_topics_request::CreatableTopic;
-use kafka_protocol::messages::delete_topics_request::DeleteTopicState;
-use kafka_protocol::messages::incremental_alter_configs_request::{AlterConfigsResource, AlterableConfig};
 use kafka_protocol::messages::metadata_request::MetadataRequestTopic;
 use kafka_protocol::messages::metadata_response::MetadataResponseTopic;
 use kafka_protocol::messages::{
-    CreatePartitionsRequest, CreateTopicsRequest, DeleteTopicsRequest, DescribeClusterRequest,
-    IncrementalAlterConfigsRequest, InitProducerIdRequest, MetadataRequest, TopicName, UnregisterBrokerRequest,
+    CreateTopicsRequest, DescribeClusterRequest, InitProducerIdRequest, MetadataRequest, TopicName,
 };
 use kafka_protocol::protocol::StrBytes;
 
@@ -39,50 +33,6 @@ fn topic(broker: &Broker, topic: &str) -> MetadataResponseTopic {
     let row = MetadataRequestTopic::default().with_name(Some(name(topic)));
     let request = MetadataRequest::default().with_topics(Some(vec![row])).with_allow_auto_topic_creation(false);
     Connection::open(broker.bootstrap()).call(12, &request).topics.remove(0)
-}
-
-#[test]
-fn a_topic_made_at_any_broker_is_there_when_the_answer_comes() {
-    let cluster = Cluster::builder().start_blocking().expect("it starts");
-    for broker in cluster.brokers() {
-        let called = format!("of-{}", broker.bootstrap().replace(':', "-"));
-        assert_eq!(create(broker, &called, 3, 3), 0, "made at {broker:?}");
-        let row = topic(broker, &called);
-        assert_eq!(row.error_code, 0, "the broker that answered knows it");
-        assert_eq!(row.partitions.len(), 3);
-        assert_eq!(create(broker, &called, 3, 3), 36, "it is there");
-    }
-}
-
-#[test]
-fn what_any_broker_is_asked_the_controller_does() {
-    let cluster = Cluster::builder().topic("orders", 1).start_blocking().expect("it starts");
-    for (broker, count) in cluster.brokers().iter().zip(2..) {
-        let more = CreatePartitionsTopic::default().with_name(name("orders")).with_count(count);
-        let request = CreatePartitionsRequest::default()
-            .with_topics(vec![more.with_assignments(None)])
-            .with_timeout_ms(TIMEOUT_MS);
-        let mut connection = Connection::open(broker.bootstrap());
-        assert_eq!(connection.call(3, &request).results[0].error_code, 0);
-        assert_eq!(topic(broker, "orders").partitions.len(), usize::try_from(count).expect("a few"));
-
-        let config = AlterableConfig::default().with_name(text("retention.ms")).with_value(Some(text("1234")));
-        let resource = AlterConfigsResource::default().with_resource_type(2).with_resource_name(text("orders"));
-        let request =
-            IncrementalAlterConfigsRequest::default().with_resources(vec![resource.with_configs(vec![config])]);
-        let row = connection.call(1, &request).responses.remove(0);
-        assert_eq!((row.error_code, row.resource_type, &*row.resource_name), (0, 2, "orders"));
-
-        let request = UnregisterBrokerRequest::default().with_broker_id(77.into());
-        assert_eq!(connection.call(0, &request).error_code, 102, "no such broker");
-        let request = InitProducerIdRequest::default().with_transactional_id(None).with_transaction_timeout_ms(1);
-        assert_eq!(connection.call(4, &request).error_code, 0, "a block of ids from the controller");
-    }
-    let last = cluster.broker(3);
-    let row = DeleteTopicState::default().with_name(Some(name("orders")));
-    let request = DeleteTopicsRequest::default().with_topics(vec![row]).with_timeout_ms(TIMEOUT_MS);
-    assert_eq!(Connection::open(last.bootstrap()).call(6, &request).responses[0].error_code, 0);
-    assert_eq!(topic(last, "orders").error_code, 3);
 }
 
 #[test]
