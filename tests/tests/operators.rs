@@ -6,10 +6,11 @@ use std::process::Command;
 
 use ballast_tests::nodes::Nodes;
 use ballast_tests::process::ballast;
+use ballast_tests::raw::now_ms;
 use serde_json::Value;
 
-/// Questions until an answer must have come; each starts a process.
-const ASKED_MAX: usize = 400;
+/// How long an answer may take to come: ten session time-outs.
+const ANSWERED_MS_MAX: i64 = 30_000;
 
 fn three() -> Nodes {
     Nodes::start(3, None, &["broker.session.timeout.ms=3000", "broker.heartbeat.interval.ms=500"])
@@ -36,14 +37,14 @@ fn json(nodes: &Nodes, line: &str) -> Value {
 
 /// Asks until the answer is as wanted.
 fn until(nodes: &Nodes, line: &str, wanted: impl Fn(&Value) -> bool) -> Value {
-    let mut last = Value::Null;
-    for _ in 0..ASKED_MAX {
-        last = json(nodes, line);
-        if wanted(&last) {
-            return last;
+    let deadline = now_ms() + ANSWERED_MS_MAX;
+    loop {
+        let told = json(nodes, line);
+        if wanted(&told) {
+            return told;
         }
+        assert!(now_ms() < deadline, "{line} still says {told:#}\n{}", nodes.logs());
     }
-    panic!("{line} still says {last:#}\n{}", nodes.logs());
 }
 
 /// How many partitions a node leads.
