@@ -1,9 +1,16 @@
-//! Apache Kafka's own tools for administrators, 4.4.0, against three broker processes, of which one dies.
+//! Apache Kafka's own tools for administrators, and its Admin client, 4.4.0, against three broker processes: one dies, replicas
+//! move between directories, and there are many topics.
+//!
+//! The long run: `cargo build --release && BALLAST_TOPICS=1000 cargo test --release -p ballast-tests --test interop_java_cluster
+//! many -- --nocapture`.
 //!
 //! Holds: nothing here waits for a time to pass; what spreads is asked for until it is there.
 
 use ballast_tests::foreign::java::Java;
+use ballast_tests::foreign::run;
 use ballast_tests::nodes::Nodes;
+use ballast_tests::raw::rows::eventually;
+use serde_json::Value;
 
 /// Questions until an answer must have come; each starts a Java machine, which takes its time.
 const ASKED_MAX: usize = 60;
@@ -15,10 +22,10 @@ struct Rig {
 }
 
 impl Rig {
-    fn new(test: &str) -> Option<Rig> {
+    fn new(test: &str, more: &[&str]) -> Option<Rig> {
         let java = Java::new(test)?;
         let settings = ["broker.session.timeout.ms=3000", "broker.heartbeat.interval.ms=500"];
-        Some(Rig { java, nodes: Nodes::start(3, None, &settings) })
+        Some(Rig { java, nodes: Nodes::start(3, None, &[&settings, more].concat()) })
     }
 
     /// What a tool prints when it ends well. Node 1 is asked: it lives in all tests.
@@ -58,7 +65,7 @@ impl Rig {
 
 #[test]
 fn topics_elections_quorum_and_brokers_are_told_while_a_broker_dies_and_returns() {
-    let Some(mut rig) = Rig::new("interop_java_cluster") else { return };
+    let Some(mut rig) = Rig::new("interop_java_cluster: dies", &[]) else { return };
     rig.create("exact", "1:2:3,2:3:1", "2");
     rig.create("first", "3:1:2", "1");
     rig.create("strict", "1:2:3", "3");
@@ -100,4 +107,62 @@ fn topics_elections_quorum_and_brokers_are_told_while_a_broker_dies_and_returns(
     rig.run("ClusterTool", &["unregister", "--id", "3"]);
     let endpoints = rig.run("ClusterTool", &["list-endpoints", "--include-fenced-brokers"]);
     assert_eq!(endpoints.lines().filter(|line| line.contains("broker")).count(), 2, "{endpoints}");
+}
+
+#[test]
+fn every_replica_is_moved_to_another_directory_and_stays_there_across_a_restart() {
+    let Some(mut rig) = Rig::new("interop_java_cluster: moves", &["log.dirs={data}/a,{data}/b"]) else { return };
+    rig.create("moved", "1:2:3,2:3:1", "2");
+    let load = ["--topic", "moved", "--num-records", "20000", "--record-size", "200", "--throughput", "-1"];
+    rig.run("ProducerPerformance", &load);
+    let told = run(&mut rig.java.source("MoveReplicas", &[&rig.nodes.bootstrap(), "moved"]));
+    let moved: Vec<&str> = told.lines().filter_map(|line| line.strip_prefix("moved ")).collect();
+    assert_eq!(moved.len(), 6, "{told}");
+    let refused: Vec<&str> = told.lines().filter_map(|line| line.strip_prefix("refused ")).collect();
+    assert_eq!(refused, ["LogDirNotFoundException", "UnknownTopicOrPartitionException"], "{told}");
+
+    rig.nodes.node_mut(2).kill();
+    rig.nodes.restart(&[2]);
+    rig.await_under_replicated(&[]);
+    let described = rig.run("LogDirsCommand", &["--describe", "--topic-list", "moved"]);
+    let described = described.lines().find(|line| line.starts_with('{')).unwrap_or_else(|| panic!("{described}"));
+    let described: Value = serde_json::from_str(described).expect("what the tool prints is JSON");
+    let brokers = described["brokers"].as_array().expect("brokers");
+    let dirs = brokers.iter().flat_map(|broker| broker["logDirs"].as_array().expect("directories"));
+    let places: Vec<(&Value, &Value, &Value)> = dirs
+        .flat_map(|dir| dir["partitions"].as_array().expect("partitions").iter().map(move |row| (dir, row)))
+        .map(|(dir, row)| (&dir["logDir"], &row["partition"], &row["isFuture"]))
+        .collect();
+    assert_eq!(places.len(), 6, "{described}");
+    for line in moved {
+        // `moved-PARTITION-BROKER FROM TO`
+        let words: Vec<&str> = line.split(' ').collect();
+        let partition = words[0].rsplit_once('-').expect("a replica has a broker").0;
+        let wanted = (&Value::from(words[2]), &Value::from(partition), &Value::from(false));
+        assert!(places.contains(&wanted), "{line}: {described}");
+    }
+    let read = ["--topic", "moved", "--num-records", "20000", "--timeout", "60000"];
+    let told = rig.run("ConsumerPerformance", &read);
+    let consumed = told.lines().last().and_then(|line| line.split(", ").nth(4));
+    assert_eq!(consumed, Some("20000"), "{told}");
+}
+
+#[test]
+fn many_topics_are_created_described_and_deleted() {
+    let Some(rig) = Rig::new("interop_java_cluster: many", &["log.segment.delete.delay.ms=0"]) else { return };
+    let topics = std::env::var("BALLAST_TOPICS").unwrap_or_else(|_| "50".to_owned());
+    let told = run(&mut rig.java.source("ManyTopics", &[&rig.nodes.bootstrap(), "many-", &topics, "10", "3"]));
+    println!("{topics} topics of 10 partitions on 3 nodes, in ms:\n{told}");
+    let steps: Vec<&str> = told.lines().filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(steps, ["created", "led", "described", "listed", "deleted"], "{told}");
+    // No node keeps a folder of theirs.
+    for id in rig.nodes.ids() {
+        let data = rig.nodes.data(id);
+        let left = || {
+            let entries = std::fs::read_dir(&data).expect("the folder can be listed").filter_map(Result::ok);
+            let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+            names.filter(|name| name.starts_with("many-")).collect::<Vec<_>>()
+        };
+        eventually(&format!("node {id} has no folder left of {topics} topics"), || left().is_empty().then_some(()));
+    }
 }

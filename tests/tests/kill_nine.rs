@@ -35,7 +35,7 @@ async fn nothing_acknowledged_is_lost_or_doubled_by_kill_nine() {
     let mut broker = Serve::start(&["log.segment.bytes=1048576"]);
     create(&broker).await;
     let writer = Writer::start(&broker.bootstrap);
-    let (mut seen, mut longest_ms) = (Seen::default(), 0);
+    let (mut seen, mut longest_ms) = (Seen::of(TOPIC), 0);
     for round in 0..rounds {
         // An LCG: where in the traffic the kill falls.
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

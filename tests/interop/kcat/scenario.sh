@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# kcat (an old librdkafka, on purpose): the scenario of ../README.md. Arguments: HOST:PORT NAME.
+# kcat (an old librdkafka, on purpose): the scenario of ../README.md. Arguments: HOST:PORT,… NAME REPLICAS.
 set -uo pipefail
 bootstrap=$1 topic=$2 group=$2-group
 codecs="none gzip snappy lz4 zstd"

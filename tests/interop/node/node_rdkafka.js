@@ -8,13 +8,17 @@ const {
   allValues,
   bootstrap,
   check,
+  checkSeen,
   checkValues,
   group,
   hasAll,
+  insist,
   missing,
   partitions,
   patienceMs,
+  pollMsMax,
   records,
+  replicas,
   restart,
   retentionMs,
   say,
@@ -56,7 +60,7 @@ async function consumer(settings = {}, topicSettings = {}) {
       'group.id': group,
       'enable.auto.commit': false,
       'session.timeout.ms': 10000,
-      'max.poll.interval.ms': 15000,
+      'max.poll.interval.ms': pollMsMax,
       ...settings
     },
     { 'auto.offset.reset': 'earliest', ...topicSettings }
@@ -81,16 +85,14 @@ const ofCode = (code) => (error) => error.code === code
 
 async function administer() {
   await step('create', async () => {
-    const wanted = { topic, num_partitions: partitions, replication_factor: 1, config: { 'retention.ms': retentionMs } }
-    await call(admin, 'createTopic', wanted, patienceMs)
-    return (
-      'again: ' +
-      (await refused(ofCode(ERRORS.ERR_TOPIC_ALREADY_EXISTS), () => call(admin, 'createTopic', wanted, patienceMs)))
-    )
+    const wanted = { topic, num_partitions: partitions, replication_factor: replicas, config: { 'retention.ms': retentionMs } }
+    const create = () => call(admin, 'createTopic', wanted, patienceMs)
+    await insist(create, ofCode(ERRORS.ERR_TOPIC_ALREADY_EXISTS))
+    return 'again: ' + (await refused(ofCode(ERRORS.ERR_TOPIC_ALREADY_EXISTS), create))
   })
   await step('describe', async () => {
     const client = await consumer()
-    const { topics } = await call(client, 'getMetadata', { topic, timeout: patienceMs })
+    const { topics } = await insist(() => call(client, 'getMetadata', { topic, timeout: patienceMs }))
     const found = topics.find((one) => one.name === topic).partitions
     check(found.length === partitions && found.every((partition) => partition.leader >= 0), found)
     await disconnected(client)
@@ -115,7 +117,7 @@ async function write() {
     reader.assign(places().map((place) => ({ ...place, offset: 0 })))
     await until('all records', async () => {
       await poll(reader, values)
-      return values.length >= allValues(codecs).length
+      return hasAll(values, allValues(codecs))
     })
     await disconnected(reader)
     checkValues(values, allValues(codecs))
@@ -143,16 +145,21 @@ async function share() {
   await step('commit', async () => {
     const ends = []
     for (const place of places()) {
-      const { highOffset } = await call(first, 'queryWatermarkOffsets', topic, place.partition, patienceMs)
+      const { highOffset } = await insist(() =>
+        call(first, 'queryWatermarkOffsets', topic, place.partition, patienceMs)
+      )
       ends.push({ ...place, offset: highOffset })
     }
-    first.commitSync(ends)
-    const committed = await call(first, 'committed', places(), patienceMs)
+    await insist(async () => {
+      await poll(first, seen)
+      first.commitSync(ends)
+    })
+    const committed = await insist(() => call(first, 'committed', places(), patienceMs))
     check(
       committed.every(({ partition, offset }) => offset === ends[partition].offset),
       { committed, ends }
     )
-    for (const end of ends) await call(first, 'seek', end, patienceMs)
+    for (const end of ends) await insist(() => call(first, 'seek', end, patienceMs))
   })
   await step('restart', async () => {
     const sender = await producer()
@@ -162,15 +169,18 @@ async function share() {
       await poll(first, values)
       return values.includes('before')
     })
-    first.commitSync(null)
+    await insist(async () => {
+      await poll(first, values)
+      first.commitSync(null)
+    })
     await restart()
     for (const value of after) await sender.send(null, value)
     values.length = 0
     await until('the records after', async () => {
       await poll(first, values)
-      return values.length >= after.length
+      return hasAll(values, after)
     })
-    checkValues(values, after)
+    checkSeen(values, after)
     await sender.close()
     await disconnected(first)
   })
@@ -179,10 +189,10 @@ async function share() {
     const values = []
     await until('the records after the commit', async () => {
       await poll(again, values)
-      return values.length >= after.length
+      return hasAll(values, after)
     })
     await disconnected(again)
-    checkValues(values, after)
+    checkSeen(values, after)
   })
 }
 
@@ -210,11 +220,9 @@ async function refuse() {
     return told
   })
   await step('delete', async () => {
-    await call(admin, 'deleteTopic', topic, patienceMs)
-    return (
-      'again: ' +
-      (await refused(ofCode(ERRORS.ERR_UNKNOWN_TOPIC_OR_PART), () => call(admin, 'deleteTopic', topic, patienceMs)))
-    )
+    const remove = () => call(admin, 'deleteTopic', topic, patienceMs)
+    await insist(remove, ofCode(ERRORS.ERR_UNKNOWN_TOPIC_OR_PART))
+    return 'again: ' + (await refused(ofCode(ERRORS.ERR_UNKNOWN_TOPIC_OR_PART), remove))
   })
 }
 

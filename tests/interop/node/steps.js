@@ -6,8 +6,12 @@
 
 const readline = require('node:readline')
 
-const [bootstrap, topic] = process.argv.slice(2)
-const patienceMs = 60_000
+const [bootstrap, topic, replicas] = process.argv.slice(2)
+// More replicas than one also say that brokers come and go meanwhile.
+const bounces = Number(replicas) > 1
+const patienceMs = bounces ? 120_000 : 60_000
+// Nobody polls while a restart is waited for.
+const pollMsMax = bounces ? 120_000 : 15_000
 const input = readline.createInterface({ input: process.stdin })[Symbol.asyncIterator]()
 
 /** The client has no such thing: said instead of faked. */
@@ -33,7 +37,7 @@ async function restart() {
 }
 
 function check(so, what) {
-  if (!so) throw new Error(typeof what === 'string' ? what : JSON.stringify(what))
+  if (!so) throw new Wrong(typeof what === 'string' ? what : JSON.stringify(what))
 }
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
@@ -45,16 +49,35 @@ async function until(what, ask) {
   }
 }
 
-/** The action must fail in the way told; gives what it said. */
-async function refused(matches, action) {
-  try {
-    await action()
-  } catch (error) {
-    check(matches(error), `another error: ${error}`)
-    return error.message
+/** A wrong result, which no repetition mends. */
+class Wrong extends Error {}
+
+/**
+ * Does it. While brokers come and go it is tried until they do not disturb it. `done` tells the error by which a repetition
+ * says that an earlier try was heard and only its answer was lost.
+ */
+async function insist(action, done = () => false) {
+  for (let [started, tries] = [Date.now(), 1]; ; tries++, await pause(200)) {
+    try {
+      return await action()
+    } catch (error) {
+      if (tries > 1 && done(error)) return
+      if (!bounces || error instanceof Wrong || Date.now() - started > patienceMs) throw error
+    }
   }
-  throw new Error('nothing was refused')
 }
+
+/** The action must fail in the way told; gives what it said. */
+const refused = (matches, action) =>
+  insist(async () => {
+    try {
+      await action()
+    } catch (error) {
+      if (!matches(error)) throw error
+      return error.message
+    }
+    throw new Wrong('nothing was refused')
+  })
 
 /** Ten records with keys and ten without. */
 function records(codec) {
@@ -76,11 +99,20 @@ function checkValues(found, wanted) {
   check(JSON.stringify([...found].sort()) === JSON.stringify(wanted), `other values: ${[...found]}`)
 }
 
+/**
+ * What a group has read. It may read again when its coordinator or its member was lost, and a producer without idempotence
+ * may write again: while brokers come and go each value counts once.
+ */
+const checkSeen = (found, wanted) => checkValues(bounces ? new Set(found) : found, wanted)
+
 const hasAll = (found, wanted) => wanted.every((value) => found.includes(value))
 
 module.exports = {
   bootstrap,
+  brokers: bootstrap.split(','),
   topic,
+  replicas: Number(replicas),
+  bounces,
   group: `${topic}-group`,
   missing: `${topic}-missing`,
   partitions: 3,
@@ -88,6 +120,7 @@ module.exports = {
   messageBytesMax: 20_000,
   after: ['after 0', 'after 1', 'after 2', 'after 3', 'after 4'],
   patienceMs,
+  pollMsMax,
   Without,
   say,
   step,
@@ -99,5 +132,7 @@ module.exports = {
   records,
   allValues,
   checkValues,
+  checkSeen,
+  insist,
   hasAll
 }

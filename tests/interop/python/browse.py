@@ -18,7 +18,7 @@ import time
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from steps import BOOTSTRAP, PATIENCE_S, say, step
+from steps import BOOTSTRAP, PATIENCE_S, REPLICAS, say, step
 
 TOPIC, VALUE = f"browse{os.getpid()}", f"browsed-{os.getpid()}"
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[()][A-Z0-9]|\x1b\][^\x07]*\x07|\x1b.")
@@ -55,7 +55,7 @@ class Screen:
 
 
 admin = AdminClient({"bootstrap.servers": BOOTSTRAP})
-admin.create_topics([NewTopic(TOPIC, 2, 1)])[TOPIC].result(PATIENCE_S)
+admin.create_topics([NewTopic(TOPIC, 2, REPLICAS)])[TOPIC].result(PATIENCE_S)
 producer = Producer({"bootstrap.servers": BOOTSTRAP})
 producer.produce(TOPIC, key="k", value=VALUE)
 assert producer.flush(PATIENCE_S) == 0

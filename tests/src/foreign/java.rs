@@ -58,6 +58,14 @@ impl Java {
         self.start(&path, class, arguments)
     }
 
+    /// A program of our own that is one file, `NAME.java` in tests/interop/java/programs; java compiles it as it starts.
+    #[must_use]
+    pub fn source(&self, name: &str, arguments: &[&str]) -> Command {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("interop/java/programs").join(format!("{name}.java"));
+        let source = source.to_str().expect("the checkout's path is UTF-8");
+        self.start(self.jars().join("*").as_os_str(), source, arguments)
+    }
+
     /// A command of `org.apache.kafka.tools`, such as `TopicCommand`.
     #[must_use]
     pub fn tool(&self, class: &str, arguments: &[&str]) -> Command {

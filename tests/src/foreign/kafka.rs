@@ -1,24 +1,22 @@
 //! Apache Kafka as a broker: nodes in KRaft mode, each controller and broker in one, alone or several that form a cluster.
 //!
-//! Two ways in: [`Kafka`] gives the commands to whoever keeps the process himself (the benches), [`Peer`] is a running
-//! node for tests that compare. Flags of the virtual machine are those of Kafka's own start script, with the heap that
-//! the caller chooses.
+//! [`Kafka`] gives the commands to whoever keeps the process himself (the benches). Flags of the virtual machine are those
+//! of Kafka's own start script, with the heap that the caller chooses.
 //!
 //! Holds: internal topics have as many replicas as there are nodes, three at most, and a group does not wait for members
 //! to come, as on nodes of ours.
+//!
+//! Read next: `peers` (running nodes, for tests that compare).
 
 use std::fmt::Write as _;
-use std::fs::{self, File};
-use std::net::{TcpListener, TcpStream};
+use std::fs;
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-use tempfile::TempDir;
-
+use super::both;
 use super::jars::Jars;
-use super::{both, skip};
-use crate::raw::rows::eventually_within;
 
 /// Any id will do; a formatted folder must have one, and nodes of one cluster the same.
 const CLUSTER_ID: &str = "MkU3OEVBNTcwNTJENDM2Qg";
@@ -33,11 +31,6 @@ const VM_FLAGS: [&str; 5] = [
 const TOOL_HEAP: &str = "-Xmx256m";
 /// More replicas of an internal topic than this nobody needs.
 const INTERNAL_REPLICAS_MAX: usize = 3;
-/// Enough for a test: a few topics, a few records.
-const PEER_HEAP: [&str; 2] = ["-Xms512m", "-Xmx512m"];
-/// How long a node may take to accept connections, in ms. It takes about 5,000; a busy machine takes longer.
-const START_MS_MAX: i64 = 180_000;
-
 /// Where a node lives.
 #[derive(Debug)]
 pub struct Site {
@@ -149,56 +142,6 @@ impl Kafka {
         let mut command = self.0.java(&[heap, &VM_FLAGS].concat());
         command.arg("kafka.Kafka").arg(site.properties());
         command
-    }
-}
-
-/// A running Apache Kafka, gone with its folder when dropped.
-pub struct Peer {
-    child: Child,
-    /// `HOST:PORT` of its listener.
-    pub bootstrap: String,
-    // Keeps the folder while the process may use it.
-    _folder: TempDir,
-}
-
-impl Peer {
-    /// A fresh node with these settings, or a skip in the name of `test`.
-    ///
-    /// # Panics
-    /// If Kafka is there and does not come up; what it printed is in the message.
-    #[must_use]
-    pub fn start(test: &str, settings: &[(&str, &str)]) -> Option<Peer> {
-        let Some(kafka) = Kafka::find().unwrap_or_else(|error| panic!("{error}")) else {
-            skip(test, "java (17 or later) or mvn");
-            return None;
-        };
-        let folder = tempfile::tempdir().expect("a temporary folder can be made");
-        let site = Site::new(folder.path(), settings).unwrap_or_else(|error| panic!("{error}"));
-        kafka.format(&site).unwrap_or_else(|error| panic!("{error}"));
-        let log_path = folder.path().join("log");
-        let log = File::create(&log_path).expect("the log can be written");
-        let mut command = kafka.serve(&site, &PEER_HEAP);
-        command.stdin(Stdio::null()).stdout(log.try_clone().expect("a file can be shared")).stderr(log);
-        let child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-        let bootstrap = format!("127.0.0.1:{}", site.port);
-        // From here on the process ends with the value, even if the test panics.
-        let mut peer = Peer { child, bootstrap, _folder: folder };
-        eventually_within(START_MS_MAX, "Apache Kafka accepts a connection", || {
-            if let Some(status) = peer.child.try_wait().expect("a child can be awaited") {
-                let text = fs::read_to_string(&log_path).unwrap_or_default();
-                panic!("Apache Kafka ended with {status} before it was ready:\n{text}");
-            }
-            TcpStream::connect(&peer.bootstrap).ok()
-        });
-        Some(peer)
-    }
-}
-
-impl Drop for Peer {
-    fn drop(&mut self) {
-        // The folder goes too: nothing is lost by haste.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

@@ -6,6 +6,7 @@ pub mod jars;
 pub mod java;
 pub mod kafka;
 pub mod kcat;
+pub mod peers;
 pub mod suites;
 
 use std::path::PathBuf;

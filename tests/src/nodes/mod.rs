@@ -27,8 +27,8 @@ pub struct Nodes {
 }
 
 impl Nodes {
-    /// So many nodes on `town`, or on the loopback interface, with these settings (`key=value`); all of them vote. Done when
-    /// all of them serve.
+    /// So many nodes on `town`, or on the loopback interface, with these settings (`key=value`, in which `{data}` stands for a
+    /// node's data folder); all of them vote. Done when all of them serve.
     ///
     /// # Panics
     /// If one does not come up.
@@ -52,7 +52,9 @@ impl Nodes {
         let mut arguments = vec!["--node-id".to_owned(), id.to_string()];
         arguments.extend(["--controller".to_owned(), format!("{host}:{port}")]);
         arguments.extend(["--quorum".to_owned(), voters.join(",")]);
-        arguments.extend(self.settings.iter().flat_map(|setting| ["--set".to_owned(), setting.clone()]));
+        let data = self.data(id).display().to_string();
+        let own = |setting: &String| ["--set".to_owned(), setting.replace("{data}", &data)];
+        arguments.extend(self.settings.iter().flat_map(own));
         let before = self.town.as_ref().map_or_else(Vec::new, |town| town.at(id));
         Serve::launch(before, &self.data(id), &format!("{host}:0"), &arguments)
     }

@@ -10,6 +10,7 @@ use rdkafka::client::DefaultClientContext;
 use rdkafka::config::ClientConfig;
 use serde_json::Value;
 
+use super::java;
 use super::numbers::{PARTITIONS, TIMEOUT, TOPIC};
 
 /// A lost node is noticed within this time.
@@ -29,16 +30,17 @@ pub(super) struct Cluster {
 }
 
 impl Cluster {
-    /// Three nodes with the topic on all of them.
+    /// Three nodes with the topics on all of them.
     pub(super) async fn start(town: Option<Town>) -> Cluster {
         let nodes = Nodes::start(3, town, &SETTINGS);
         let mut config = ClientConfig::new();
         config.set("bootstrap.servers", nodes.bootstrap()).set("broker.address.family", "v4");
         config.set("reconnect.backoff.max.ms", "200").set("socket.timeout.ms", "5000");
         let admin: AdminClient<_> = config.create().expect("the settings are good");
-        let topic = [NewTopic::new(TOPIC, PARTITIONS, TopicReplication::Fixed(3))];
-        let created = admin.create_topics(&topic, &AdminOptions::new()).await.expect("the cluster answers");
-        assert_eq!(created, [Ok(TOPIC.to_owned())], "{}", nodes.logs());
+        let topics = [TOPIC, java::TOPIC];
+        let wanted = topics.map(|topic| NewTopic::new(topic, PARTITIONS, TopicReplication::Fixed(3)));
+        let created = admin.create_topics(&wanted, &AdminOptions::new()).await.expect("the cluster answers");
+        assert_eq!(created, topics.map(|topic| Ok(topic.to_owned())), "{}", nodes.logs());
         let cluster = Cluster { nodes, admin };
         cluster.heals("at the start").await;
         cluster

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ballast_tests::nodes::wipe;
 
 use super::cluster::{Cluster, SESSION};
-use super::numbers::Writer;
+use super::load::Load;
 
 /// Whom it happens to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +81,7 @@ impl Fault {
     }
 
     /// Lets it happen and be over; gives the node.
-    pub(super) async fn happen(self, cluster: &mut Cluster, writer: &Writer) -> u8 {
+    pub(super) async fn happen(self, cluster: &mut Cluster, load: &Load) -> u8 {
         let target = match self {
             Fault::Kill(whom) | Fault::Freeze(whom) | Fault::Cut(whom, _) => find(whom, cluster),
             Fault::Replace => cluster.follower(),
@@ -91,19 +91,19 @@ impl Fault {
         match self {
             Fault::Kill(_) => {
                 cluster.nodes.node_mut(target).kill();
-                writer.goes_on(1_000, &after).await;
+                load.goes_on(1_000, &after).await;
                 cluster.nodes.restart(&[target]);
             }
             Fault::Freeze(_) => {
                 cluster.nodes.freeze(target);
                 tokio::time::sleep(SESSION + Duration::from_secs(1)).await;
-                writer.goes_on(1_000, &after).await;
+                load.goes_on(1_000, &after).await;
                 cluster.nodes.thaw(target);
             }
             Fault::Cut(_, packets) => {
                 cut(cluster, target, packets);
                 tokio::time::sleep(SESSION + Duration::from_secs(1)).await;
-                writer.goes_on(1_000, &after).await;
+                load.goes_on(1_000, &after).await;
                 cluster.nodes.town().expect("there is a network").heal();
             }
             Fault::Roll => {

@@ -1,5 +1,5 @@
-//! Three real nodes under an idempotent librdkafka producer with acks=all and two replicas in sync at least: one node at a time
-//! is killed, frozen, cut off, stopped or replaced, then all of them are killed at once.
+//! Three real nodes under idempotent producers with acks=all, librdkafka's and Apache Kafka's, and two replicas in sync at least:
+//! one node at a time is killed, frozen, cut off, stopped or replaced, then all of them are killed at once.
 //!
 //! Nothing acknowledged is lost, nothing is there twice, order is kept, no offset has two meanings. How long writes stood still
 //! is printed, not asserted.
@@ -13,11 +13,13 @@ mod numbers;
 
 mod cluster;
 mod fault;
+mod java;
+mod load;
 
 use ballast_tests::nodes::{NoTown, Town};
 use cluster::Cluster;
 use fault::{FAULTS, Fault};
-use numbers::{Seen, Writer};
+use load::Load;
 
 /// What is read before and after each fault, in values.
 const BETWEEN: u64 = 2_000;
@@ -48,19 +50,17 @@ async fn nothing_acknowledged_is_lost_or_doubled_while_nodes_fail_one_at_a_time_
     let only = std::env::var("BALLAST_FAULT").unwrap_or_default();
     let wanted = |fault: &Fault| (can_cut || !fault.needs_a_network()) && fault.to_string().contains(&only);
     let faults: Vec<Fault> = FAULTS.into_iter().filter(wanted).collect();
-    let writer = Writer::start(&cluster.nodes.bootstrap());
-    let mut seen = Seen::default();
+    let mut load = Load::start(&cluster.nodes.bootstrap());
     for round in 0..number("BALLAST_ROUNDS", 1) {
         for fault in &faults {
-            writer.goes_on(BETWEEN, "before a fault").await;
-            writer.take_gap_ms();
-            let target = fault.happen(&mut cluster, &writer).await;
-            writer.goes_on(BETWEEN, &format!("after {fault}")).await;
-            println!("round {round}: {fault} (node {target}): writes stood still for {} ms", writer.take_gap_ms());
+            load.goes_on(BETWEEN, "before a fault").await;
+            load.take_gaps();
+            let target = fault.happen(&mut cluster, &load).await;
+            load.goes_on(BETWEEN, &format!("after {fault}")).await;
+            println!("round {round}: {fault} (node {target}): writes stood still for {}", load.take_gaps());
             cluster.heals(&format!("after {fault}")).await;
-            seen.read_on(&cluster.nodes.bootstrap(), &format!("after {fault}"));
+            load.compare(&format!("after {fault}"));
         }
     }
-    let acknowledged = writer.finish().await;
-    seen.check(&cluster.nodes.bootstrap(), &acknowledged);
+    load.finish().await;
 }

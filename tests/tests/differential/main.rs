@@ -23,7 +23,7 @@ mod tree;
 
 use std::collections::BTreeSet;
 
-use ballast_tests::foreign::kafka::Peer;
+use ballast_tests::foreign::peers::Peers;
 use ballast_tests::process::Serve;
 use ballast_tests::raw::now_ms;
 use ballast_wire::frame::ApiKey;
@@ -49,15 +49,15 @@ fn ballast() -> Serve {
 
 #[test]
 fn apache_kafka_and_ballast_give_the_same_answers() {
-    let Some(kafka) = Peer::start("differential", &SETTINGS) else { return };
+    let Some(kafka) = Peers::start("differential", 1, &SETTINGS) else { return };
     let other = std::env::var("BALLAST_TEST_BOOTSTRAP").ok();
     let own = other.is_none().then(ballast);
     let bootstrap = other.clone().unwrap_or_else(|| own.as_ref().expect("one of the two").bootstrap.clone());
     let only = std::env::var("BALLAST_TEST_CASES").unwrap_or_default().to_lowercase();
 
-    let (theirs, ours) = (advertised(&kafka.bootstrap), advertised(&bootstrap));
+    let (theirs, ours) = (advertised(&kafka.node(1)), advertised(&bootstrap));
     let start = now_ms() - 60_000;
-    let (mut kafka, mut ballast) = (Side::new(&kafka.bootstrap, start), Side::new(&bootstrap, start));
+    let (mut kafka, mut ballast) = (Side::new(&kafka.node(1), start), Side::new(&bootstrap, start));
     let mut outcome = Outcome::default();
     let groups = ours.contains_key(&ApiKey::FIND_COORDINATOR);
     cases::settle(&mut kafka, groups);

@@ -6,7 +6,7 @@ use ballast_tests::foreign::java::Java;
 
 use crate::install::{Cache, sources, tool};
 use crate::session::Scenario;
-use crate::{connect, console, native, tools};
+use crate::{connect, console, kafka_python, native, tools};
 
 /// When a client is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub(crate) struct Client {
     pub(crate) settings: &'static [&'static str],
     /// The steps that it must tell.
     pub(crate) steps: &'static [&'static str],
+    /// Why it is not run while nodes come and go, if it is not.
+    pub(crate) steady: Option<&'static str>,
     /// Installs it. An error says what is missing.
     pub(crate) prepare: fn(&Cache) -> Result<Scenario, String>,
 }
@@ -62,9 +64,9 @@ pub(crate) const CLIENTS: &[Client] = &[
     common("rdkafka (Rust)", |_| Ok(Scenario::Steps(Box::new(native::rdkafka)))),
     common("confluent-kafka (Python)", |cache| python(cache, "confluent", "confluent.py")),
     common("kafka-python", |cache| python(cache, "kafka-python", "kafka_python.py")),
-    own("kafka-python admin", tools::KAFKA_PYTHON_STEPS, |cache| {
+    own("kafka-python admin", kafka_python::STEPS, |cache| {
         let python = cache.python("kafka-python")?;
-        Ok(Scenario::Steps(Box::new(move |session| tools::kafka_python(session, &python))))
+        Ok(Scenario::Steps(Box::new(move |session| kafka_python::run_tools(session, &python))))
     }),
     common("aiokafka", |cache| python(cache, "aiokafka", "aio.py")),
     common("franz-go", |cache| cache.go("franz").map(Scenario::Program)),
@@ -89,7 +91,10 @@ pub(crate) const CLIENTS: &[Client] = &[
         let java = Java::with_pom("connect").ok_or("java (17 or later) or mvn is missing")?;
         Ok(Scenario::Steps(Box::new(move |session| connect::standalone(session, &java))))
     }),
-    own("web consoles", console::STEPS, |_| Ok(Scenario::Steps(Box::new(console::replay)))),
+    Client {
+        steady: Some("frames on one connection, without a client that looks for leaders and tries again"),
+        ..own("web consoles", console::STEPS, |_| Ok(Scenario::Steps(Box::new(console::replay))))
+    },
     Client { set: Set::Long, ..own("kaskade", &["list", "describe", "browse"], |c| python(c, "kaskade", "browse.py")) },
     Client { set: Set::Long, ..common("rskafka", |cache| cache.rust("interop-rskafka").map(Scenario::Program)) },
     Client {
@@ -123,7 +128,7 @@ const fn own(
     steps: &'static [&'static str],
     prepare: fn(&Cache) -> Result<Scenario, String>,
 ) -> Client {
-    Client { name, set: Set::Quick, settings: &[], steps, prepare }
+    Client { name, set: Set::Quick, settings: &[], steps, steady: None, prepare }
 }
 
 fn python(cache: &Cache, packages: &str, script: &str) -> Result<Scenario, String> {

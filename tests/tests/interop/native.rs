@@ -23,18 +23,21 @@ const RETENTION_MS: &str = "3600000";
 const MESSAGE_BYTES_MAX: usize = 20_000;
 const PATIENCE: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(200);
-const POLLS_MAX: u32 = 300;
+const POLLS_MAX: u32 = 600;
+const TRY_PAUSE: Duration = Duration::from_millis(200);
 
 struct Rig {
     bootstrap: String,
     topic: String,
     group: String,
+    replicas: u8,
 }
 
 /// Runs the scenario.
 pub(crate) fn rdkafka(session: &mut Session<'_>) {
     let topic = unique("rdkafka");
-    let rig = Rig { bootstrap: session.bootstrap(), group: format!("{topic}-group"), topic };
+    let (bootstrap, replicas) = (session.bootstrap(), session.replicas());
+    let rig = Rig { bootstrap, group: format!("{topic}-group"), topic, replicas };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime can be built");
     session.version(&format!("0.39 (librdkafka {})", rdkafka::util::get_rdkafka_version().1));
     session.step("create", || runtime.block_on(rig.create()));
@@ -58,12 +61,12 @@ pub(crate) fn rdkafka(session: &mut Session<'_>) {
     session.restart();
     session.step("restart", || {
         rig.send(&producer, &after().into_iter().map(|value| (None, value)).collect::<Vec<_>>());
-        assert_eq!(read(&first, 5), after(), "the member that lived through the restart");
+        assert_eq!(rig.once(read(&first, &after())), after(), "the member that lived through the restart");
         drop(first);
         String::new()
     });
     session.step("resume", || {
-        assert_eq!(read(&rig.member(), 5), after(), "a new member");
+        assert_eq!(rig.once(read(&rig.member(), &after())), after(), "a new member");
         String::new()
     });
     refuse(session, &rig);
@@ -103,7 +106,9 @@ impl Rig {
     fn consumer(&self) -> ClientConfig {
         let mut config = self.config();
         config.set("group.id", &self.group).set("enable.auto.commit", "false").set("auto.offset.reset", "earliest");
-        config.set("session.timeout.ms", "10000").set("max.poll.interval.ms", "15000");
+        // Nobody polls while a restart is waited for.
+        let poll_ms_max = if self.replicas > 1 { "120000" } else { "15000" };
+        config.set("session.timeout.ms", "10000").set("max.poll.interval.ms", poll_ms_max);
         config
     }
 
@@ -118,26 +123,92 @@ impl Rig {
     }
 
     async fn create(&self) -> String {
-        let topics =
-            [NewTopic::new(&self.topic, PARTITIONS, TopicReplication::Fixed(1)).set("retention.ms", RETENTION_MS)];
-        let made = self.admin().create_topics(&topics, &options()).await.expect("the broker answers");
-        assert_eq!(made, [Ok(self.topic.clone())]);
-        let again = self.admin().create_topics(&topics, &options()).await.expect("the broker answers");
-        assert_eq!(again, [Err((self.topic.clone(), RDKafkaErrorCode::TopicAlreadyExists))]);
-        "again: refused".to_owned()
+        let topics = [NewTopic::new(&self.topic, PARTITIONS, TopicReplication::Fixed(self.replicas.into()))
+            .set("retention.ms", RETENTION_MS)];
+        let exists = RDKafkaErrorCode::TopicAlreadyExists;
+        let create = async || only(self.admin().create_topics(&topics, &options()).await);
+        self.insist(Some(exists), create).await;
+        self.refused(exists, create).await
+    }
+
+    /// Does it. While nodes come and go it is tried until they do not disturb it; `heard` is the code by which a repetition
+    /// says that an earlier try was heard and only its answer was lost: then there is no value.
+    async fn insist<T>(
+        &self,
+        heard: Option<RDKafkaErrorCode>,
+        mut ask: impl AsyncFnMut() -> Result<T, RDKafkaErrorCode>,
+    ) -> Option<T> {
+        let mut last = None;
+        for _ in 0..POLLS_MAX {
+            match ask().await {
+                Ok(value) => return Some(value),
+                Err(code) if last.is_some() && heard == Some(code) => return None,
+                Err(code) if self.replicas == 1 => panic!("{code}"),
+                Err(code) => last = Some(code),
+            }
+            tokio::time::sleep(TRY_PAUSE).await;
+        }
+        panic!("still {last:?}")
+    }
+
+    /// The same for what blocks.
+    fn insist_here<T>(&self, mut ask: impl FnMut() -> Result<T, KafkaError>) -> T {
+        let mut last = None;
+        for _ in 0..POLLS_MAX {
+            match ask() {
+                Ok(value) => return value,
+                Err(error) if self.replicas == 1 => panic!("{error}"),
+                Err(error) => last = Some(error),
+            }
+            std::thread::sleep(TRY_PAUSE);
+        }
+        panic!("still {last:?}")
+    }
+
+    /// Does what must fail in this way.
+    async fn refused<T>(
+        &self,
+        wanted: RDKafkaErrorCode,
+        mut ask: impl AsyncFnMut() -> Result<T, RDKafkaErrorCode>,
+    ) -> String {
+        let refusal = async || match ask().await {
+            Ok(_) => panic!("nothing was refused"),
+            Err(code) if code == wanted => Ok("again: refused".to_owned()),
+            Err(other) => Err(other),
+        };
+        self.insist(None, refusal).await.expect("nothing was heard before")
+    }
+
+    /// What a group has read: it may read again when its coordinator or its member was lost, and each value counts once.
+    fn once(&self, mut values: Vec<String>) -> Vec<String> {
+        if self.replicas > 1 {
+            values.dedup();
+        }
+        values
     }
 
     async fn setting(&self, name: &str) -> Option<String> {
         let resources = [ResourceSpecifier::Topic(&self.topic)];
-        let told = self.admin().describe_configs(&resources, &options()).await.expect("the broker answers");
-        let resource = told.into_iter().next().expect("one answer for one question").expect("the topic is there");
+        let ask = async || {
+            let told = self.admin().describe_configs(&resources, &options()).await.map_err(|error| code(&error))?;
+            told.into_iter().next().expect("one answer for one question")
+        };
+        let resource = self.insist(None, ask).await.expect("nothing was heard before");
         assert_eq!(resource.specifier, OwnedResourceSpecifier::Topic(self.topic.clone()));
         resource.get(name).and_then(|entry| entry.value.clone())
     }
 
     async fn describe(&self) -> String {
         let client = self.admin();
-        let metadata = client.inner().fetch_metadata(Some(&self.topic), PATIENCE).expect("the broker answers");
+        let ask = async || {
+            let told = client.inner().fetch_metadata(Some(&self.topic), PATIENCE).map_err(|error| code(&error))?;
+            // A broker that has just come back may not have heard of it.
+            match told.topics()[0].error() {
+                None => Ok(told),
+                Some(error) => Err(RDKafkaErrorCode::from(error)),
+            }
+        };
+        let metadata = self.insist(None, ask).await.expect("nothing was heard before");
         let partitions = metadata.topics()[0].partitions();
         assert_eq!(partitions.len(), PARTITIONS as usize);
         assert!(partitions.iter().all(|partition| partition.leader() >= 0), "a partition has no leader");
@@ -148,11 +219,12 @@ impl Rig {
     async fn alter_config(&self) -> String {
         let limit = MESSAGE_BYTES_MAX.to_string();
         // rdkafka has the older call alone, which replaces the whole set.
-        let change = AlterConfig::new(ResourceSpecifier::Topic(&self.topic))
-            .set("retention.ms", RETENTION_MS)
-            .set("max.message.bytes", &limit);
-        let told = self.admin().alter_configs(&[change], &options()).await.expect("the broker answers");
-        assert_eq!(told, [Ok(OwnedResourceSpecifier::Topic(self.topic.clone()))]);
+        let change = || {
+            AlterConfig::new(ResourceSpecifier::Topic(&self.topic))
+                .set("retention.ms", RETENTION_MS)
+                .set("max.message.bytes", &limit)
+        };
+        self.insist(None, async || only(self.admin().alter_configs(&[change()], &options()).await)).await;
         assert_eq!(self.setting("max.message.bytes").await, Some(limit));
         String::new()
     }
@@ -207,7 +279,7 @@ impl Rig {
     fn assign(&self) -> String {
         let consumer: BaseConsumer = self.consumer().set("check.crcs", "true").create().expect("good settings");
         consumer.assign(&self.places(Offset::Beginning)).expect("assigning needs no broker");
-        let values = read(&consumer, all_values().len());
+        let values = read(&consumer, &all_values());
         assert_eq!(values, all_values());
         format!("{} records", values.len())
     }
@@ -227,28 +299,38 @@ impl Rig {
     fn commit(&self, first: &BaseConsumer, producer: &ThreadedProducer<Tally>) -> String {
         let mut ends = TopicPartitionList::new();
         for partition in 0..PARTITIONS {
-            let (_, end) = first.fetch_watermarks(&self.topic, partition, PATIENCE).expect("the broker answers");
+            let ask = || first.fetch_watermarks(&self.topic, partition, PATIENCE);
+            let (_, end) = self.insist_here(ask);
             ends.add_partition_offset(&self.topic, partition, Offset::Offset(end)).expect("an offset");
         }
-        first.commit(&ends, CommitMode::Sync).expect("the commit is taken");
-        let committed = first.committed_offsets(self.places(Offset::Invalid), PATIENCE).expect("the broker answers");
+        // A poll makes it a member again, if it has been thrown out.
+        self.insist_here(|| {
+            poll(first);
+            first.commit(&ends, CommitMode::Sync)
+        });
+        let committed = self.insist_here(|| first.committed_offsets(self.places(Offset::Invalid), PATIENCE));
         assert_eq!(committed.to_topic_map(), ends.to_topic_map());
-        first.seek_partitions(ends, PATIENCE).expect("the member holds them all");
+        self.insist_here(|| {
+            poll(first);
+            first.seek_partitions(ends.clone(), PATIENCE)
+        });
         self.send(producer, &[(None, "before".to_owned())]);
-        assert_eq!(read(first, 1), ["before"]);
-        first.commit_consumer_state(CommitMode::Sync).expect("the commit is taken");
+        let before = ["before".to_owned()];
+        assert_eq!(self.once(read(first, &before)), before);
+        self.insist_here(|| {
+            poll(first);
+            first.commit_consumer_state(CommitMode::Sync)
+        });
         String::new()
     }
 
     async fn delete(&self) -> String {
-        let admin = self.admin();
-        let told = admin.delete_topics(&[&self.topic], &options()).await.expect("the broker answers");
-        assert_eq!(told, [Ok(self.topic.clone())]);
-        let told = admin.delete_groups(&[&self.group], &options()).await.expect("the broker answers");
-        assert_eq!(told, [Ok(self.group.clone())]);
-        let again = admin.delete_topics(&[&self.topic], &options()).await.expect("the broker answers");
-        assert_eq!(again, [Err((self.topic.clone(), RDKafkaErrorCode::UnknownTopicOrPartition))]);
-        "again: refused".to_owned()
+        let (admin, gone) = (self.admin(), RDKafkaErrorCode::UnknownTopicOrPartition);
+        let delete = async || only(admin.delete_topics(&[&self.topic], &options()).await);
+        self.insist(Some(gone), delete).await;
+        let delete_group = async || only(admin.delete_groups(&[&self.group], &options()).await);
+        self.insist(Some(RDKafkaErrorCode::GroupIdNotFound), delete_group).await;
+        self.refused(gone, delete).await
     }
 }
 
@@ -265,6 +347,19 @@ impl ProducerContext for Tally {
         // The sender of a step that has failed is gone.
         let _ = tell.send(error);
     }
+}
+
+/// What a call says of each of its questions.
+type Told<T, N> = Vec<Result<T, (N, RDKafkaErrorCode)>>;
+
+/// The answer to the only question of a call.
+fn only<T, N>(told: Result<Told<T, N>, KafkaError>) -> Result<T, RDKafkaErrorCode> {
+    let told = told.map_err(|error| code(&error))?;
+    told.into_iter().next().expect("one answer for one question").map_err(|(_, code)| code)
+}
+
+fn code(error: &KafkaError) -> RDKafkaErrorCode {
+    error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail)
 }
 
 fn options() -> AdminOptions {
@@ -300,12 +395,12 @@ fn poll(consumer: &BaseConsumer) -> Option<String> {
     }
 }
 
-/// Reads so many values and gives them in order of their text.
-fn read(consumer: &BaseConsumer, count: usize) -> Vec<String> {
+/// Reads until all of these have come, and gives what came in order of its text.
+fn read(consumer: &BaseConsumer, wanted: &[String]) -> Vec<String> {
     let mut values = Vec::new();
     until("the records", || {
         values.extend(poll(consumer));
-        values.len() >= count
+        wanted.iter().all(|value| values.contains(value))
     });
     values.sort();
     values

@@ -13,6 +13,8 @@ pub(crate) enum Verdict {
     Ran,
     /// What is missing.
     Skipped(String),
+    /// Why it is not meant to run while nodes come and go.
+    Steady(&'static str),
 }
 
 /// One client's result.
@@ -23,8 +25,11 @@ pub(crate) struct Report {
     verdict: Verdict,
 }
 
-const BEGIN: &str = "<!-- interop: begin (BALLAST_UPDATE_DOCS=1 writes these rows) -->";
-const END: &str = "<!-- interop: end -->";
+/// Around the table of clients on one broker, and that of clients on nodes that come and go.
+const STEADY: [&str; 2] =
+    ["<!-- interop: begin (BALLAST_UPDATE_DOCS=1 writes these rows) -->", "<!-- interop: end -->"];
+const BOUNCED: [&str; 2] =
+    ["<!-- bounced: begin (BALLAST_UPDATE_DOCS=1 with --bounce writes these rows) -->", "<!-- bounced: end -->"];
 
 impl Report {
     pub(crate) fn new(client: &Client, version: String, steps: Vec<Step>, verdict: Verdict) -> Report {
@@ -35,6 +40,7 @@ impl Report {
     pub(crate) fn is_good(&self) -> bool {
         match self.verdict {
             Verdict::Ran => !self.steps.iter().any(Step::is_bad),
+            Verdict::Steady(_) => true,
             Verdict::Skipped(_) => std::env::var_os("BALLAST_TEST_REQUIRE_ALL").is_none(),
         }
     }
@@ -53,6 +59,7 @@ pub(crate) fn print(reports: &[Report]) {
         let count = |outcome| report.names(outcome).len();
         let remarks = match &report.verdict {
             Verdict::Skipped(missing) => format!("SKIPPED: {}", missing.lines().next().unwrap_or_default()),
+            Verdict::Steady(why) => format!("not run: {why}"),
             Verdict::Ran if count(Outcome::Fail) > 0 => format!("FAILED: {}", report.names(Outcome::Fail).join(" ")),
             Verdict::Ran if count(Outcome::None) > 0 => format!("has no {}", report.names(Outcome::None).join(", ")),
             Verdict::Ran => String::new(),
@@ -67,26 +74,31 @@ pub(crate) fn print(reports: &[Report]) {
 }
 
 /// Writes the rows of the clients that ran into docs/COMPATIBILITY.md; the others keep theirs.
-pub(crate) fn update_docs(reports: &[Report]) {
+pub(crate) fn update_docs(reports: &[Report], bounces: bool) {
+    let [begin, end] = if bounces { BOUNCED } else { STEADY };
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/COMPATIBILITY.md");
     let page = fs::read_to_string(&path).expect("docs can be read");
-    let (before, rest) = page.split_once(BEGIN).expect("the page has the marker of the beginning");
-    let (old, after) = rest.split_once(END).expect("the page has the marker of the end");
+    let (before, rest) = page.split_once(begin).expect("the page has the marker of the beginning");
+    let (old, after) = rest.split_once(end).expect("the page has the marker of the end");
     let mut table =
         String::from("\n| client | version | passes | not in the client | fails |\n|---|---|---|---|---|\n");
     for client in CLIENTS {
         let start = format!("| {} |", client.name);
-        let ran = reports.iter().find(|r| r.client == client.name && matches!(r.verdict, Verdict::Ran));
+        let ran = reports.iter().find(|r| r.client == client.name && !matches!(r.verdict, Verdict::Skipped(_)));
         if let Some(report) = ran {
             row(&mut table, client, report);
         } else if let Some(line) = old.lines().find(|line| line.starts_with(&start)) {
             writeln!(table, "{line}").expect("a string can be written");
         }
     }
-    fs::write(&path, format!("{before}{BEGIN}{table}{END}{after}")).expect("docs can be written");
+    fs::write(&path, format!("{before}{begin}{table}{end}{after}")).expect("docs can be written");
 }
 
 fn row(table: &mut String, client: &Client, report: &Report) {
+    if let Verdict::Steady(why) = report.verdict {
+        writeln!(table, "| {} | | not run: {why} | | |", client.name).expect("a string can be written");
+        return;
+    }
     let (ok, none) = (report.names(Outcome::Ok), report.names(Outcome::None));
     let common = client.steps.starts_with(&SCENARIO);
     let passes = match (common, ok.len() == client.steps.len()) {

@@ -4,6 +4,7 @@
 //! Anything else is its own business. A program that says nothing more for long is ended by `timeout`, with all its
 //! children, so that reading its output always comes to an end.
 
+use std::any::Any;
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,7 +16,7 @@ use crate::install::Cache;
 use crate::subject::Subject;
 
 /// The longest that a whole scenario may take, in seconds.
-const SCENARIO_S_MAX: &str = "300";
+const SCENARIO_S_MAX: &str = "420";
 const DETAIL_CHARS_MAX: usize = 160;
 
 /// How a step went.
@@ -42,7 +43,8 @@ impl Step {
 
 /// What a client runs.
 pub(crate) enum Scenario {
-    /// A program; it gets `HOST:PORT` and a name that belongs to this run as its last arguments.
+    /// A program; its last arguments are `HOST:PORT` (or several with commas between), a name that belongs to this run, and
+    /// how many replicas topics shall have.
     Program(Command),
     /// Steps that are written in this test.
     Steps(Box<dyn Fn(&mut Session<'_>)>),
@@ -66,6 +68,16 @@ impl<'a> Session<'a> {
         self.subject.bootstrap()
     }
 
+    /// How many replicas a topic shall have: one, or as many as there are nodes that come and go.
+    pub(crate) fn replicas(&self) -> u8 {
+        self.subject.replicas()
+    }
+
+    /// Do nodes come and go meanwhile?
+    pub(crate) fn bounces(&self) -> bool {
+        self.replicas() > 1
+    }
+
     /// Restarts the broker; it comes back at the same address.
     pub(crate) fn restart(&mut self) {
         self.subject.restart();
@@ -80,10 +92,7 @@ impl<'a> Session<'a> {
     pub(crate) fn step(&mut self, name: &str, body: impl FnOnce() -> String) {
         let (outcome, detail) = match catch_unwind(AssertUnwindSafe(body)) {
             Ok(detail) => (Outcome::Ok, detail),
-            Err(panic) => {
-                let text = panic.downcast_ref::<String>().map(String::as_str);
-                (Outcome::Fail, text.or_else(|| panic.downcast_ref().copied()).unwrap_or("a panic").to_owned())
-            }
+            Err(panic) => (Outcome::Fail, panic_text(&*panic)),
         };
         self.told(name, outcome, &detail);
     }
@@ -95,8 +104,14 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The version, and every step of the client's row: what was not told has failed.
+    /// The version, and every step of the client's row: what was not told has failed, and so has a cluster that did not
+    /// become whole again.
     pub(crate) fn finish(mut self) -> (String, Vec<Step>) {
+        match self.subject.settle() {
+            Ok(None) => {}
+            Ok(Some(told)) => self.say(&told),
+            Err(why) => self.told("nodes", Outcome::Fail, &why),
+        }
         for name in self.client.steps {
             if !self.steps.iter().any(|step| step.name == *name) {
                 self.told(name, Outcome::Fail, "not reached");
@@ -115,13 +130,18 @@ impl<'a> Session<'a> {
         };
         let detail = if known { detail.to_owned() } else { format!("not a step of {}: {detail}", self.client.name) };
         let shown = if outcome == Outcome::Fail { detail.clone() } else { shorten(&detail) };
-        println!("    {word:4}  {name:<22}  {shown}");
+        self.say(&format!("{word:4}  {name:<22}  {shown}"));
         self.steps.push(Step { name: name.to_owned(), outcome });
+    }
+
+    /// A line of this client's: others may be at work at the same time.
+    fn say(&self, line: &str) {
+        println!("    {:<30}  {line}", self.client.name);
     }
 
     fn converse(&mut self, command: &Command) {
         let mut child = bounded(command)
-            .args([self.bootstrap(), unique(self.client.name)])
+            .args([self.bootstrap(), unique(self.client.name), self.replicas().to_string()])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(File::create(log_path(self.client.name)).expect("the cache can be written"))
@@ -157,6 +177,12 @@ fn outcome(word: &str) -> Outcome {
         "none" => Outcome::None,
         _ => Outcome::Fail,
     }
+}
+
+/// What a panic said.
+pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref().copied()).unwrap_or("a panic").to_owned()
 }
 
 /// The same command, under a limit of time.

@@ -1,25 +1,36 @@
-//! The broker that the clients talk to: a `ballast serve` of their own, Apache Kafka, or one that is there.
+//! What the clients talk to: a `ballast serve` of their own, three of them that come and go, Apache Kafka in the same two
+//! forms, or a broker that is there.
 //!
-//! Holds: after a restart it answers at the address that it had.
+//! Holds: after a restart it answers at the addresses that it had.
+//!
+//! Read next: `bounce` (nodes that come and go).
 
-use std::fs::{self, File};
-use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::process::Command;
 
-use ballast_tests::foreign::java::Java;
+use ballast_tests::foreign::peers::Peers;
+use ballast_tests::nodes::Nodes;
 use ballast_tests::process::Serve;
-use tempfile::TempDir;
 
+use crate::bounce::Bounce;
 use crate::session::last_lines;
 
 /// What every broker here is started with: errors are asked for, and nobody waits for members that are not coming.
 const SETTINGS: [&str; 2] = ["auto.create.topics.enable=false", "group.initial.rebalance.delay.ms=0"];
-const START_TRIES_MAX: u32 = 600;
-const TRY_PAUSE: Duration = Duration::from_millis(100);
+/// What nodes that come and go are started with beside that: a record that is acknowledged is on two of them, and one that
+/// is gone is soon missed.
+const NODES: u8 = 3;
+const NODES_SETTINGS: [&str; 6] = [
+    "default.replication.factor=3",
+    "min.insync.replicas=2",
+    "broker.session.timeout.ms=3000",
+    "broker.heartbeat.interval.ms=500",
+    "replica.lag.time.max.ms=3000",
+    // A committed offset must outlive a node as records do.
+    "offsets.topic.num.partitions=3",
+];
 
 /// Which broker.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Kind {
     Ballast,
     Kafka,
@@ -33,33 +44,49 @@ impl Kind {
     }
 }
 
-/// A running broker.
+/// A running broker, or several.
 pub(crate) enum Subject {
     Ballast(Serve),
-    Kafka(Kafka),
+    Kafka(Peers),
     Given(String),
+    Bounced(Bounce),
 }
 
 impl Subject {
-    /// Starts a broker with the usual settings and these (`key=value`).
-    pub(crate) fn start(kind: &Kind, settings: &[&str]) -> Result<Subject, String> {
-        let settings = [&SETTINGS[..], settings].concat();
-        Ok(match kind {
-            Kind::Ballast => Subject::Ballast(Serve::start(&settings)),
-            Kind::Kafka => Subject::Kafka(Kafka::start(&settings)?),
-            Kind::Given(bootstrap) => Subject::Given(bootstrap.clone()),
+    /// Starts a broker with the usual settings and these (`key=value`); with `bounces`, three, of which one after another
+    /// goes down and comes back.
+    pub(crate) fn start(kind: &Kind, bounces: bool, settings: &[&str]) -> Result<Subject, String> {
+        let own = if bounces { &NODES_SETTINGS[..] } else { &[] };
+        let settings = [&SETTINGS[..], own, settings].concat();
+        let kafka = |count| {
+            let pairs: Vec<_> = settings.iter().filter_map(|setting| setting.split_once('=')).collect();
+            Peers::start("interop", count, &pairs).ok_or("java (17 or later) or mvn is missing".to_owned())
+        };
+        Ok(match (kind, bounces) {
+            (Kind::Ballast, false) => Subject::Ballast(Serve::start(&settings)),
+            (Kind::Kafka, false) => Subject::Kafka(kafka(1)?),
+            (Kind::Ballast, true) => Subject::Bounced(Bounce::start(Nodes::start(NODES, None, &settings))),
+            (Kind::Kafka, true) => Subject::Bounced(Bounce::start(kafka(NODES)?)),
+            (Kind::Given(bootstrap), _) => Subject::Given(bootstrap.clone()),
         })
     }
 
+    /// `HOST:PORT`, or several of them with commas between.
     pub(crate) fn bootstrap(&self) -> String {
         match self {
             Subject::Ballast(serve) => serve.bootstrap.clone(),
-            Subject::Kafka(kafka) => format!("127.0.0.1:{}", kafka.port),
+            Subject::Kafka(peers) => peers.bootstrap(),
             Subject::Given(bootstrap) => bootstrap.clone(),
+            Subject::Bounced(bounce) => bounce.bootstrap().to_owned(),
         }
     }
 
-    /// Stops it in order and starts it again.
+    /// How many replicas a topic shall have. More than one also says that nodes come and go.
+    pub(crate) fn replicas(&self) -> u8 {
+        if matches!(self, Subject::Bounced(_)) { NODES } else { 1 }
+    }
+
+    /// Stops it in order and starts it again; of several that come and go, waits until each has been down once more.
     pub(crate) fn restart(&mut self) {
         match self {
             Subject::Ballast(serve) => {
@@ -67,99 +94,34 @@ impl Subject {
                 assert!(status.success(), "the broker stopped with {status}:\n{}", serve.log());
                 serve.restart();
             }
-            Subject::Kafka(kafka) => kafka.restart(),
+            Subject::Kafka(peers) => {
+                peers.stop(1);
+                peers.restart(1);
+            }
             Subject::Given(_) => {
                 let command =
                     std::env::var("BALLAST_TEST_RESTART").expect("BALLAST_TEST_RESTART says how to restart it");
                 let status = Command::new("sh").args(["-c", &command]).status().expect("sh runs");
                 assert!(status.success(), "{command}: {status}");
             }
+            Subject::Bounced(bounce) => bounce.await_round(),
+        }
+    }
+
+    /// Ends what comes and goes; says how often nodes were down, or what failed.
+    pub(crate) fn settle(&mut self) -> Result<Option<String>, String> {
+        match self {
+            Subject::Bounced(bounce) => bounce.end().map(Some),
+            _ => Ok(None),
         }
     }
 
     pub(crate) fn log_tail(&self) -> String {
         match self {
             Subject::Ballast(serve) => last_lines(&serve.log()),
-            Subject::Kafka(kafka) => last_lines(&kafka.log()),
+            Subject::Kafka(peers) => last_lines(&peers.logs()),
             Subject::Given(_) => "kept elsewhere".to_owned(),
+            Subject::Bounced(bounce) => bounce.log_tail(),
         }
     }
-}
-
-/// Apache Kafka, one node, controller and broker in one, from the jars that bring its tools.
-pub(crate) struct Kafka {
-    java: Java,
-    child: Child,
-    folder: TempDir,
-    port: u16,
-}
-
-impl Kafka {
-    fn start(settings: &[&str]) -> Result<Kafka, String> {
-        let java = Java::found().ok_or("java (17 or later) or mvn")?;
-        let folder = tempfile::tempdir().expect("a temporary folder can be made");
-        let (port, controller) = (free_port(), free_port());
-        let properties = format!(
-            "process.roles=broker,controller\nnode.id=1\ncontroller.quorum.voters=1@127.0.0.1:{controller}\n\
-             listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}\n\
-             controller.listener.names=CONTROLLER\n\
-             listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT\n\
-             offsets.topic.replication.factor=1\ntransaction.state.log.replication.factor=1\n\
-             transaction.state.log.min.isr=1\nlog.dirs={}\n{}\n",
-            folder.path().join("data").display(),
-            settings.join("\n"),
-        );
-        let path = folder.path().join("server.properties");
-        fs::write(&path, properties).expect("a temporary file can be written");
-        let path = path.to_str().expect("temporary paths are UTF-8");
-        let mut format = java.class("kafka.tools.StorageTool", &["format", "-t", "MkU3OEVBNTcwNTJENDM2Qg", "-c", path]);
-        assert!(format.stdout(Stdio::null()).status().expect("java runs").success(), "the folder was not formatted");
-        let child = Kafka::spawn(&java, &folder);
-        let kafka = Kafka { java, child, folder, port };
-        kafka.await_port();
-        Ok(kafka)
-    }
-
-    fn spawn(java: &Java, folder: &TempDir) -> Child {
-        let log = File::options().append(true).create(true).open(folder.path().join("log")).expect("it can be written");
-        let path = folder.path().join("server.properties");
-        let mut command = java.class("kafka.Kafka", &[path.to_str().expect("temporary paths are UTF-8")]);
-        command.stdin(Stdio::null()).stdout(log.try_clone().expect("a file can be shared")).stderr(log);
-        command.spawn().expect("java runs")
-    }
-
-    fn await_port(&self) {
-        for _ in 0..START_TRIES_MAX {
-            if TcpStream::connect(("127.0.0.1", self.port)).is_ok() {
-                return;
-            }
-            std::thread::sleep(TRY_PAUSE);
-        }
-        panic!("Apache Kafka did not come up:\n{}", self.log());
-    }
-
-    fn restart(&mut self) {
-        let told = Command::new("kill").arg(self.child.id().to_string()).status().expect("kill runs");
-        assert!(told.success(), "Apache Kafka has ended:\n{}", self.log());
-        self.child.wait().expect("a child can be awaited");
-        self.child = Kafka::spawn(&self.java, &self.folder);
-        self.await_port();
-    }
-
-    fn log(&self) -> String {
-        fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
-    }
-}
-
-impl Drop for Kafka {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
-    listener.local_addr().expect("it is bound").port()
 }

@@ -128,17 +128,17 @@ fn consumer(bootstrap: &str) -> BaseConsumer {
 }
 
 /// What a partition holds from `from` on, up to where it ends as this begins: the writer goes on meanwhile.
-fn read_from(bootstrap: &str, partition: i32, from: i64) -> Vec<(i64, u64)> {
+fn read_from(bootstrap: &str, topic: &str, partition: i32, from: i64) -> Vec<(i64, u64)> {
     // A broker that has just come back may not have heard yet who leads, and a consumer believes for long what it heard first.
     let (consumer, end) = ballast_tests::raw::rows::eventually("a leader says where it ends", || {
         let consumer = consumer(bootstrap);
-        let told = consumer.fetch_watermarks(TOPIC, partition, TIMEOUT);
+        let told = consumer.fetch_watermarks(topic, partition, TIMEOUT);
         let (_, end) = told.inspect_err(|error| println!("partition {partition}: {error}")).ok()?;
         Some((consumer, end))
     });
     assert!(end >= from, "partition {partition} ended at {from} or later and now ends at {end}");
     let mut assignment = TopicPartitionList::new();
-    assignment.add_partition_offset(TOPIC, partition, Offset::Offset(from)).expect("an offset");
+    assignment.add_partition_offset(topic, partition, Offset::Offset(from)).expect("an offset");
     consumer.assign(&assignment).expect("assigning needs no broker");
     let mut records: Vec<(i64, u64)> = Vec::new();
     while records.last().map_or(from, |(offset, _)| offset + 1) < end {
@@ -150,24 +150,36 @@ fn read_from(bootstrap: &str, partition: i32, from: i64) -> Vec<(i64, u64)> {
     records
 }
 
-/// What readers were shown, by partition and offset.
-#[derive(Default)]
-pub(crate) struct Seen(BTreeMap<i32, BTreeMap<i64, u64>>);
+/// What readers of a topic were shown, by partition and offset.
+pub(crate) struct Seen {
+    topic: String,
+    shown: BTreeMap<i32, BTreeMap<i64, u64>>,
+}
 
 impl Seen {
+    pub(crate) fn of(topic: &str) -> Seen {
+        Seen { topic: topic.to_owned(), shown: BTreeMap::new() }
+    }
+
+    /// A reader was shown this.
+    pub(crate) fn note(&mut self, partition: i32, offset: i64, value: u64, when: &str) {
+        let before = *self.shown.entry(partition).or_default().entry(offset).or_insert(value);
+        let topic = &self.topic;
+        assert_eq!(before, value, "{when}: offset {offset} of {topic}-{partition} changed its meaning");
+    }
+
     /// Reads what is new in each partition, and once more the records around the fault: those that recovery may touch.
     pub(crate) fn read_on(&mut self, bootstrap: &str, when: &str) {
         for partition in 0..PARTITIONS {
-            let end = self.0.get(&partition).and_then(|seen| seen.last_key_value()).map_or(0, |(offset, _)| offset + 1);
+            let end =
+                self.shown.get(&partition).and_then(|seen| seen.last_key_value()).map_or(0, |(offset, _)| offset + 1);
             self.read(bootstrap, partition, (end - READ_AGAIN).max(0), when);
         }
     }
 
     fn read(&mut self, bootstrap: &str, partition: i32, from: i64, when: &str) {
-        let seen = self.0.entry(partition).or_default();
-        for (offset, value) in read_from(bootstrap, partition, from) {
-            let before = *seen.entry(offset).or_insert(value);
-            assert_eq!(before, value, "{when}: offset {offset} of partition {partition} changed its meaning");
+        for (offset, value) in read_from(bootstrap, &self.topic, partition, from) {
+            self.note(partition, offset, value, when);
         }
     }
 
@@ -176,9 +188,9 @@ impl Seen {
     pub(crate) fn check(&mut self, bootstrap: &str, acknowledged: &Acknowledged) {
         let mut found: BTreeMap<u64, (i32, i64)> = BTreeMap::new();
         for partition in 0..PARTITIONS {
-            let shown = self.0.remove(&partition).unwrap_or_default();
+            let shown = self.shown.remove(&partition).unwrap_or_default();
             self.read(bootstrap, partition, 0, "at the end");
-            let there = &self.0[&partition];
+            let there = self.shown.entry(partition).or_default();
             for (offset, value) in shown {
                 assert_eq!(there.get(&offset), Some(&value), "{partition}:{offset} was shown to a reader");
             }
@@ -190,7 +202,7 @@ impl Seen {
                 last = Some(*value);
             }
         }
-        println!("{} values acknowledged, {} found", acknowledged.len(), found.len());
+        println!("{}: {} values acknowledged, {} found", self.topic, acknowledged.len(), found.len());
         for (value, place) in acknowledged {
             assert_eq!(found.get(value), Some(place), "value {value} was acknowledged at {place:?}");
         }

@@ -22,7 +22,7 @@ var codecs = map[string]kgo.CompressionCodec{
 var codecNames = []string{"none", "gzip", "snappy", "lz4", "zstd"}
 
 func client(options ...kgo.Opt) *kgo.Client {
-	return Get(kgo.NewClient(append(options, kgo.SeedBrokers(Bootstrap))...))
+	return Get(kgo.NewClient(append(options, kgo.SeedBrokers(Bootstrap...))...))
 }
 
 func member() *kgo.Client {
@@ -40,8 +40,13 @@ func poll(consumer *kgo.Client, values *[]string) {
 
 // held is how many partitions a member has been assigned.
 func held(admin *kadm.Client) (counts []int) {
-	group := Get(admin.DescribeGroups(Within(), Group))[Group]
-	Must(group.Err)
+	group := Ask(func() (kadm.DescribedGroup, error) {
+		told, err := admin.DescribeGroups(Within(), Group)
+		if err != nil {
+			return kadm.DescribedGroup{}, err
+		}
+		return told[Group], told[Group].Err
+	})
 	for _, member := range group.Members {
 		if assigned, ok := member.Assigned.AsConsumer(); ok {
 			for _, topic := range assigned.Topics {
@@ -53,8 +58,14 @@ func held(admin *kadm.Client) (counts []int) {
 }
 
 func config(admin *kadm.Client, name string) string {
-	configs := Get(Get(admin.DescribeTopicConfigs(Within(), Topic)).On(Topic, nil))
-	Must(configs.Err)
+	configs := Ask(func() (kadm.ResourceConfig, error) {
+		told, err := admin.DescribeTopicConfigs(Within(), Topic)
+		if err != nil {
+			return kadm.ResourceConfig{}, err
+		}
+		configs, err := told.On(Topic, nil)
+		return configs, errors.Join(err, configs.Err)
+	})
 	for _, config := range configs.Configs {
 		if config.Key == name {
 			return config.MaybeValue()
@@ -78,17 +89,18 @@ func administer(admin *kadm.Client) {
 	retention := Retention
 	create := func() error {
 		settings := map[string]*string{"retention.ms": &retention}
-		return Get(admin.CreateTopics(Within(), Partitions, 1, settings, Topic))[Topic].Err
+		told, err := admin.CreateTopics(Within(), Partitions, int16(Replicas), settings, Topic)
+		return errors.Join(err, told[Topic].Err)
 	}
 	Step("create", func() string {
-		Must(create())
-		again := create()
-		Check(errors.Is(again, kerr.TopicAlreadyExists), "again: %v", again)
-		return "again: " + again.Error()
+		Insist(create, kerr.TopicAlreadyExists)
+		return "again: " + Refused(kerr.TopicAlreadyExists, create)
 	})
 	Step("describe", func() string {
-		topic := Get(admin.ListTopics(Within(), Topic))[Topic]
-		Must(topic.Err)
+		topic := Ask(func() (kadm.TopicDetail, error) {
+			told, err := admin.ListTopics(Within(), Topic)
+			return told[Topic], errors.Join(err, told[Topic].Err)
+		})
 		Check(len(topic.Partitions) == Partitions, "%v", topic.Partitions)
 		Check(config(admin, "retention.ms") == Retention, "retention.ms=%s", config(admin, "retention.ms"))
 		return ""
@@ -96,7 +108,14 @@ func administer(admin *kadm.Client) {
 	Step("alter-config", func() string {
 		limit := "20000"
 		change := []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "max.message.bytes", Value: &limit}}
-		Must(Get(Get(admin.AlterTopicConfigs(Within(), change, Topic)).On(Topic, nil)).Err)
+		Insist(func() error {
+			told, err := admin.AlterTopicConfigs(Within(), change, Topic)
+			if err != nil {
+				return err
+			}
+			altered, err := told.On(Topic, nil)
+			return errors.Join(err, altered.Err)
+		})
 		Check(config(admin, "max.message.bytes") == limit, "%s", config(admin, "max.message.bytes"))
 		return ""
 	})
@@ -129,7 +148,7 @@ func write() {
 		reader, values := client(kgo.ConsumePartitions(places)), []string{}
 		defer reader.Close()
 		wanted := AllValues(codecNames)
-		Until("all records", func() bool { poll(reader, &values); return len(values) >= len(wanted) })
+		Until("all records", func() bool { poll(reader, &values); return HasAll(values, wanted) })
 		CheckValues(values, wanted)
 		return ""
 	})
@@ -156,15 +175,23 @@ func share(admin *kadm.Client, first, second *kgo.Client) {
 		return ""
 	})
 	Step("commit", func() string {
-		ends := Get(admin.ListEndOffsets(Within(), Topic)).Offsets()
-		var failed error
-		tell := func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, _ *kmsg.OffsetCommitResponse, err error) {
-			failed = err
-		}
-		first.CommitOffsetsSync(Within(), toCommit(ends), tell)
-		Must(failed)
+		ends := Ask(func() (kadm.Offsets, error) {
+			told, err := admin.ListEndOffsets(Within(), Topic)
+			return told.Offsets(), errors.Join(err, told.Error())
+		})
+		Insist(func() (failed error) {
+			poll(first, &[]string{})
+			first.CommitOffsetsSync(Within(), toCommit(ends), func(
+				_ *kgo.Client, _ *kmsg.OffsetCommitRequest, told *kmsg.OffsetCommitResponse, err error) {
+				failed = errors.Join(err, commitError(told))
+			})
+			return failed
+		})
 		first.SetOffsets(toCommit(ends))
-		committed := Get(admin.FetchOffsets(Within(), Group))
+		committed := Ask(func() (kadm.OffsetResponses, error) {
+			told, err := admin.FetchOffsets(Within(), Group)
+			return told, errors.Join(err, told.Error())
+		})
 		for p := range int32(Partitions) {
 			at, _ := committed.Lookup(Topic, p)
 			end, _ := ends.Lookup(Topic, p)
@@ -172,6 +199,21 @@ func share(admin *kadm.Client, first, second *kgo.Client) {
 		}
 		return ""
 	})
+}
+
+// commitError is what the broker said of a partition, if it said no to one.
+func commitError(told *kmsg.OffsetCommitResponse) error {
+	if told == nil {
+		return nil
+	}
+	for _, topic := range told.Topics {
+		for _, partition := range topic.Partitions {
+			if err := kerr.ErrorForCode(partition.ErrorCode); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func toCommit(offsets kadm.Offsets) map[string]map[int32]kgo.EpochOffset {
@@ -190,22 +232,22 @@ func goOn(first *kgo.Client) {
 		producer, values := client(), []string{}
 		defer producer.Close()
 		send(producer, "before")
-		Until("the record before", func() bool { poll(first, &values); return len(values) > 0 })
-		CheckValues(values, []string{"before"})
-		Must(first.CommitUncommittedOffsets(Within()))
+		Until("the record before", func() bool { poll(first, &values); return HasAll(values, []string{"before"}) })
+		CheckSeen(values, []string{"before"})
+		Insist(func() error { poll(first, &values); return first.CommitUncommittedOffsets(Within()) })
 		Restart()
 		send(producer, After...)
 		values = values[:0]
-		Until("the records after", func() bool { poll(first, &values); return len(values) >= len(After) })
-		CheckValues(values, After)
+		Until("the records after", func() bool { poll(first, &values); return HasAll(values, After) })
+		CheckSeen(values, After)
 		first.Close()
 		return ""
 	})
 	Step("resume", func() string {
 		again, values := member(), []string{}
-		Until("the records after the commit", func() bool { poll(again, &values); return len(values) >= len(After) })
+		Until("the records after the commit", func() bool { poll(again, &values); return HasAll(values, After) })
 		again.Close()
-		CheckValues(values, After)
+		CheckSeen(values, After)
 		return ""
 	})
 }
@@ -214,31 +256,32 @@ func refuse(admin *kadm.Client) {
 	Step("unknown-topic", func() string {
 		producer := client(kgo.UnknownTopicRetries(2))
 		defer producer.Close()
-		err := producer.ProduceSync(Within(), &kgo.Record{Topic: Missing, Value: []byte("x")}).FirstErr()
-		Check(errors.Is(err, kerr.UnknownTopicOrPartition), "%v", err)
-		return err.Error()
+		return Refused(kerr.UnknownTopicOrPartition, func() error {
+			return producer.ProduceSync(Within(), &kgo.Record{Topic: Missing, Value: []byte("x")}).FirstErr()
+		})
 	})
 	Step("too-large", func() string {
 		producer := client(kgo.ProducerBatchCompression(kgo.NoCompression()))
 		defer producer.Close()
 		large := &kgo.Record{Topic: Topic, Value: make([]byte, 5*MessageBytesMax)}
-		err := producer.ProduceSync(Within(), large).FirstErr()
-		Check(errors.Is(err, kerr.MessageTooLarge), "%v", err)
-		return err.Error()
+		return Refused(kerr.MessageTooLarge, func() error { return producer.ProduceSync(Within(), large).FirstErr() })
 	})
 	Step("out-of-range", func() string {
 		far := map[string]map[int32]kgo.Offset{Topic: {0: kgo.NewOffset().At(1_000_000)}}
 		reader := client(kgo.ConsumePartitions(far), kgo.ConsumeResetOffset(kgo.NoResetOffset()))
 		defer reader.Close()
-		err := reader.PollFetches(Within()).Err()
-		Check(errors.Is(err, kerr.OffsetOutOfRange), "%v", err)
-		return err.Error()
+		return Refused(kerr.OffsetOutOfRange, func() error { return reader.PollFetches(Within()).Err() })
 	})
 	Step("delete", func() string {
-		Must(Get(admin.DeleteTopics(Within(), Topic)).Error())
-		Must(Get(admin.DeleteGroups(Within(), Group)).Error())
-		err := Get(admin.DeleteTopics(Within(), Topic)).Error()
-		Check(errors.Is(err, kerr.UnknownTopicOrPartition), "%v", err)
-		return "again: " + err.Error()
+		remove := func() error {
+			told, err := admin.DeleteTopics(Within(), Topic)
+			return errors.Join(err, told.Error())
+		}
+		Insist(remove, kerr.UnknownTopicOrPartition)
+		Insist(func() error {
+			told, err := admin.DeleteGroups(Within(), Group)
+			return errors.Join(err, told.Error())
+		}, kerr.GroupIDNotFound)
+		return "again: " + Refused(kerr.UnknownTopicOrPartition, remove)
 	})
 }

@@ -2,7 +2,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -30,8 +29,6 @@ func settings(version sarama.KafkaVersion) *sarama.Config {
 
 func newest() *sarama.Config { return settings(sarama.MaxVersion) }
 
-func brokers() []string { return []string{Bootstrap} }
-
 func names() (names []string) {
 	for _, codec := range codecs {
 		names = append(names, codec.String())
@@ -48,7 +45,7 @@ func send(producer sarama.SyncProducer, topic string, records ...Record) {
 		}
 		messages = append(messages, message)
 	}
-	Must(producer.SendMessages(messages))
+	Insist(func() error { return producer.SendMessages(messages) })
 }
 
 func sendValues(producer sarama.SyncProducer, values ...string) {
@@ -57,13 +54,15 @@ func sendValues(producer sarama.SyncProducer, values ...string) {
 	}
 }
 
-// read reads `count` values of a topic by assignment.
-func read(config *sarama.Config, topic string, partitions int32, count int) (values []string) {
-	consumer := Get(sarama.NewConsumer(brokers(), config))
-	found := make(chan string, count)
+// read reads a topic by assignment until it has seen all that is wanted.
+func read(config *sarama.Config, topic string, partitions int32, wanted []string) (values []string) {
+	consumer := Ask(func() (sarama.Consumer, error) { return sarama.NewConsumer(Bootstrap, config) })
+	found := make(chan string, len(wanted))
 	var parts []sarama.PartitionConsumer
 	for p := range partitions {
-		part := Get(consumer.ConsumePartition(topic, p, sarama.OffsetOldest))
+		part := Ask(func() (sarama.PartitionConsumer, error) {
+			return consumer.ConsumePartition(topic, p, sarama.OffsetOldest)
+		})
 		parts = append(parts, part)
 		go func() {
 			for message := range part.Messages() {
@@ -71,12 +70,12 @@ func read(config *sarama.Config, topic string, partitions int32, count int) (val
 			}
 		}()
 	}
-	for patience := time.After(Patience); len(values) < count; {
+	for patience := time.After(Patience); !HasAll(values, wanted); {
 		select {
 		case value := <-found:
 			values = append(values, value)
 		case <-patience:
-			panic(fmt.Sprintf("%d of %d values after %v", len(values), count, Patience))
+			panic(fmt.Sprintf("%d values after %v", len(values), Patience))
 		}
 	}
 	for _, part := range parts {
@@ -88,14 +87,14 @@ func read(config *sarama.Config, topic string, partitions int32, count int) (val
 
 func config(admin sarama.ClusterAdmin, name string) string {
 	resource := sarama.ConfigResource{Type: sarama.TopicResource, Name: Topic, ConfigNames: []string{name}}
-	entries := Get(admin.DescribeConfig(resource))
+	entries := Ask(func() ([]sarama.ConfigEntry, error) { return admin.DescribeConfig(resource) })
 	Check(len(entries) == 1, "%d entries of %s", len(entries), name)
 	return entries[0].Value
 }
 
 func main() {
 	Version("github.com/IBM/sarama")
-	admin := Get(sarama.NewClusterAdmin(brokers(), newest()))
+	admin := Ask(func() (sarama.ClusterAdmin, error) { return sarama.NewClusterAdmin(Bootstrap, newest()) })
 	administer(admin)
 	write()
 	share(admin)
@@ -107,17 +106,15 @@ func administer(admin sarama.ClusterAdmin) {
 	retention := Retention
 	create := func() error {
 		settings := map[string]*string{"retention.ms": &retention}
-		detail := &sarama.TopicDetail{NumPartitions: Partitions, ReplicationFactor: 1, ConfigEntries: settings}
+		detail := &sarama.TopicDetail{NumPartitions: Partitions, ReplicationFactor: int16(Replicas), ConfigEntries: settings}
 		return admin.CreateTopic(Topic, detail, false)
 	}
 	Step("create", func() string {
-		Must(create())
-		again := create()
-		Check(errors.Is(again, sarama.ErrTopicAlreadyExists), "again: %v", again)
-		return "again: " + again.Error()
+		Insist(create, sarama.ErrTopicAlreadyExists)
+		return "again: " + Refused(sarama.ErrTopicAlreadyExists, create)
 	})
 	Step("describe", func() string {
-		topics := Get(admin.DescribeTopics([]string{Topic}))
+		topics := Ask(func() ([]*sarama.TopicMetadata, error) { return admin.DescribeTopics([]string{Topic}) })
 		Check(len(topics) == 1 && len(topics[0].Partitions) == Partitions, "%v", topics)
 		Check(config(admin, "retention.ms") == Retention, "retention.ms=%s", config(admin, "retention.ms"))
 		return ""
@@ -126,7 +123,7 @@ func administer(admin sarama.ClusterAdmin) {
 		limit := fmt.Sprint(MessageBytesMax)
 		change := map[string]sarama.IncrementalAlterConfigsEntry{
 			"max.message.bytes": {Operation: sarama.IncrementalAlterConfigsOperationSet, Value: &limit}}
-		Must(admin.IncrementalAlterConfig(sarama.TopicResource, Topic, change, false))
+		Insist(func() error { return admin.IncrementalAlterConfig(sarama.TopicResource, Topic, change, false) })
 		Check(config(admin, "max.message.bytes") == limit, "%s", config(admin, "max.message.bytes"))
 		return ""
 	})
@@ -137,7 +134,7 @@ func write() {
 		for _, codec := range codecs {
 			config := newest()
 			config.Producer.Compression = codec
-			producer := Get(sarama.NewSyncProducer(brokers(), config))
+			producer := Ask(func() (sarama.SyncProducer, error) { return sarama.NewSyncProducer(Bootstrap, config) })
 			send(producer, Topic, Records(codec.String())...)
 			Must(producer.Close())
 		}
@@ -145,7 +142,7 @@ func write() {
 	})
 	Step("assign", func() string {
 		wanted := AllValues(names())
-		CheckValues(read(newest(), Topic, Partitions, len(wanted)), wanted)
+		CheckSeen(read(newest(), Topic, Partitions, wanted), wanted)
 		return ""
 	})
 }
@@ -166,13 +163,17 @@ func share(admin sarama.ClusterAdmin) {
 		return ""
 	})
 	Step("commit", func() string {
-		client := Get(sarama.NewClient(brokers(), newest()))
+		client := Ask(func() (sarama.Client, error) { return sarama.NewClient(Bootstrap, newest()) })
 		defer client.Close()
 		Until("everything is committed", func() bool {
 			first.Commit()
-			told := Get(admin.ListConsumerGroupOffsets(Group, map[string][]int32{Topic: {0, 1, 2}}))
+			told := Ask(func() (*sarama.OffsetFetchResponse, error) {
+				return admin.ListConsumerGroupOffsets(Group, map[string][]int32{Topic: {0, 1, 2}})
+			})
 			for p := range int32(Partitions) {
-				if told.GetBlock(Topic, p).Offset != Get(client.GetOffset(Topic, p, sarama.OffsetNewest)) {
+				if told.GetBlock(Topic, p).Offset != Ask(func() (int64, error) {
+					return client.GetOffset(Topic, p, sarama.OffsetNewest)
+				}) {
 					return false
 				}
 			}
@@ -181,7 +182,7 @@ func share(admin sarama.ClusterAdmin) {
 		return ""
 	})
 	Step("restart", func() string {
-		producer := Get(sarama.NewSyncProducer(brokers(), newest()))
+		producer := Ask(func() (sarama.SyncProducer, error) { return sarama.NewSyncProducer(Bootstrap, newest()) })
 		defer producer.Close()
 		sendValues(producer, "before")
 		Until("the record before", func() bool { return HasAll(first.Values(), []string{"before"}) })
@@ -195,41 +196,43 @@ func share(admin sarama.ClusterAdmin) {
 	})
 	Step("resume", func() string {
 		again := Join(newest(), Group, Topic)
-		Until("the records after the commit", func() bool { return len(again.Values()) >= len(After) })
+		Until("the records after the commit", func() bool { return HasAll(again.Values(), After) })
 		again.Leave()
-		CheckValues(again.Values(), After)
+		CheckSeen(again.Values(), After)
 		return ""
 	})
 }
 
 func refuse(admin sarama.ClusterAdmin) {
 	Step("unknown-topic", func() string {
-		producer := Get(sarama.NewSyncProducer(brokers(), newest()))
+		producer := Ask(func() (sarama.SyncProducer, error) { return sarama.NewSyncProducer(Bootstrap, newest()) })
 		defer producer.Close()
-		_, _, err := producer.SendMessage(&sarama.ProducerMessage{Topic: Missing, Value: sarama.StringEncoder("x")})
-		Check(errors.Is(err, sarama.ErrUnknownTopicOrPartition), "%v", err)
-		return err.Error()
+		return Refused(sarama.ErrUnknownTopicOrPartition, func() error {
+			_, _, err := producer.SendMessage(&sarama.ProducerMessage{Topic: Missing, Value: sarama.StringEncoder("x")})
+			return err
+		})
 	})
 	Step("too-large", func() string {
-		producer := Get(sarama.NewSyncProducer(brokers(), newest()))
+		producer := Ask(func() (sarama.SyncProducer, error) { return sarama.NewSyncProducer(Bootstrap, newest()) })
 		defer producer.Close()
 		large := sarama.ByteEncoder(make([]byte, 5*MessageBytesMax))
-		_, _, err := producer.SendMessage(&sarama.ProducerMessage{Topic: Topic, Value: large})
-		Check(errors.Is(err, sarama.ErrMessageSizeTooLarge), "%v", err)
-		return err.Error()
+		return Refused(sarama.ErrMessageSizeTooLarge, func() error {
+			_, _, err := producer.SendMessage(&sarama.ProducerMessage{Topic: Topic, Value: large})
+			return err
+		})
 	})
 	Step("out-of-range", func() string {
-		consumer := Get(sarama.NewConsumer(brokers(), newest()))
+		consumer := Ask(func() (sarama.Consumer, error) { return sarama.NewConsumer(Bootstrap, newest()) })
 		defer consumer.Close()
-		_, err := consumer.ConsumePartition(Topic, 0, 1_000_000)
-		Check(errors.Is(err, sarama.ErrOffsetOutOfRange), "%v", err)
-		return err.Error()
+		return Refused(sarama.ErrOffsetOutOfRange, func() error {
+			_, err := consumer.ConsumePartition(Topic, 0, 1_000_000)
+			return err
+		})
 	})
 	Step("delete", func() string {
-		Must(admin.DeleteTopic(Topic))
-		Must(admin.DeleteConsumerGroup(Group))
-		err := admin.DeleteTopic(Topic)
-		Check(errors.Is(err, sarama.ErrUnknownTopicOrPartition), "%v", err)
-		return "again: " + err.Error()
+		remove := func() error { return admin.DeleteTopic(Topic) }
+		Insist(remove, sarama.ErrUnknownTopicOrPartition)
+		Insist(func() error { return admin.DeleteConsumerGroup(Group) }, sarama.ErrGroupIDNotFound)
+		return "again: " + Refused(sarama.ErrUnknownTopicOrPartition, remove)
 	})
 }

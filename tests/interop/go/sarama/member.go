@@ -26,7 +26,7 @@ type Member struct {
 // Join starts a member that rejoins until it is told to leave.
 func Join(config *sarama.Config, group, topic string) *Member {
 	ctx, stop := context.WithCancel(context.Background())
-	joined := Get(sarama.NewConsumerGroup(brokers(), group, config))
+	joined := Ask(func() (sarama.ConsumerGroup, error) { return sarama.NewConsumerGroup(Bootstrap, group, config) })
 	member := &Member{group: joined, stop: stop, stopped: make(chan struct{})}
 	go func() {
 		for range member.group.Errors() {
@@ -46,7 +46,10 @@ func Join(config *sarama.Config, group, topic string) *Member {
 func (m *Member) Leave() {
 	m.stop()
 	<-m.stopped
-	Must(m.group.Close())
+	if err := m.group.Close(); !Bounces {
+		// A coordinator that is away cannot be told; it misses the member by itself.
+		Must(err)
+	}
 }
 
 // Values is what it has read, in order of arrival.

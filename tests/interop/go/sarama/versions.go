@@ -42,26 +42,33 @@ func oneVersion(version sarama.KafkaVersion) (failure error) {
 	}()
 	config := settings(version)
 	topic, group := fmt.Sprintf("%s-%v", Topic, version), fmt.Sprintf("%s-%v", Group, version)
-	admin := Get(sarama.NewClusterAdmin(brokers(), config))
+	admin := Ask(func() (sarama.ClusterAdmin, error) { return sarama.NewClusterAdmin(Bootstrap, config) })
 	defer admin.Close()
-	Must(admin.CreateTopic(topic, &sarama.TopicDetail{NumPartitions: 1, ReplicationFactor: 1}, false))
-	producer := Get(sarama.NewSyncProducer(brokers(), config))
+	detail := &sarama.TopicDetail{NumPartitions: 1, ReplicationFactor: int16(Replicas)}
+	Insist(func() error { return admin.CreateTopic(topic, detail, false) }, sarama.ErrTopicAlreadyExists)
+	producer := Ask(func() (sarama.SyncProducer, error) { return sarama.NewSyncProducer(Bootstrap, config) })
 	defer producer.Close()
 	records, wanted := Records("none"), AllValues([]string{"none"})
 	send(producer, topic, records...)
-	CheckValues(read(config, topic, 1, len(records)), wanted)
+	CheckSeen(read(config, topic, 1, wanted), wanted)
 
 	member := Join(config, group, topic)
 	Until("the member sees all records", func() bool { return HasAll(member.Values(), wanted) })
 	Until("everything is committed", func() bool {
 		member.Commit()
-		told := Get(admin.ListConsumerGroupOffsets(group, map[string][]int32{topic: {0}}))
-		return told.GetBlock(topic, 0).Offset == int64(len(records))
+		told := Ask(func() (*sarama.OffsetFetchResponse, error) {
+			return admin.ListConsumerGroupOffsets(group, map[string][]int32{topic: {0}})
+		})
+		return told.GetBlock(topic, 0).Offset >= int64(len(records))
 	})
-	described := Get(admin.DescribeConsumerGroups([]string{group}))
-	Check(described[0].State == "Stable" && len(described[0].Members) == 1, "%+v", described[0])
+	Until("the group is stable with one member", func() bool {
+		described := Ask(func() ([]*sarama.GroupDescription, error) {
+			return admin.DescribeConsumerGroups([]string{group})
+		})
+		return described[0].State == "Stable" && len(described[0].Members) == 1
+	})
 	member.Leave()
-	Must(admin.DeleteConsumerGroup(group))
-	Must(admin.DeleteTopic(topic))
+	Insist(func() error { return admin.DeleteConsumerGroup(group) }, sarama.ErrGroupIDNotFound)
+	Insist(func() error { return admin.DeleteTopic(topic) }, sarama.ErrUnknownTopicOrPartition)
 	return nil
 }

@@ -19,7 +19,7 @@ var codecs = []struct {
 }{{"none", 0}, {"gzip", kafka.Gzip}, {"snappy", kafka.Snappy}, {"lz4", kafka.Lz4}, {"zstd", kafka.Zstd}}
 
 var transport = &kafka.Transport{}
-var client = &kafka.Client{Addr: kafka.TCP(Bootstrap), Timeout: Patience, Transport: transport}
+var client = &kafka.Client{Addr: kafka.TCP(Bootstrap...), Timeout: Patience, Transport: transport}
 
 func names() (names []string) {
 	for _, codec := range codecs {
@@ -29,7 +29,7 @@ func names() (names []string) {
 }
 
 func writer(codec kafka.Compression) *kafka.Writer {
-	return &kafka.Writer{Addr: kafka.TCP(Bootstrap), Topic: Topic, Balancer: &kafka.Hash{},
+	return &kafka.Writer{Addr: kafka.TCP(Bootstrap...), Topic: Topic, Balancer: &kafka.Hash{},
 		BatchTimeout: 5 * time.Millisecond, RequiredAcks: kafka.RequireAll, Compression: codec}
 }
 
@@ -41,7 +41,7 @@ func messages(values ...string) (messages []kafka.Message) {
 }
 
 func member() *kafka.Reader {
-	return kafka.NewReader(kafka.ReaderConfig{Brokers: []string{Bootstrap}, GroupID: Group, Topic: Topic,
+	return kafka.NewReader(kafka.ReaderConfig{Brokers: Bootstrap, GroupID: Group, Topic: Topic,
 		StartOffset: kafka.FirstOffset, MaxWait: 200 * time.Millisecond, JoinGroupBackoff: 200 * time.Millisecond,
 		SessionTimeout: 10 * time.Second, RebalanceTimeout: 10 * time.Second})
 }
@@ -64,8 +64,13 @@ func values(read []kafka.Message) (values []string) {
 
 // held is how many partitions each member has been assigned.
 func held() (counts []int) {
-	told := Get(client.DescribeGroups(Within(), &kafka.DescribeGroupsRequest{GroupIDs: []string{Group}}))
-	Must(told.Groups[0].Error)
+	told := Ask(func() (*kafka.DescribeGroupsResponse, error) {
+		told, err := client.DescribeGroups(Within(), &kafka.DescribeGroupsRequest{GroupIDs: []string{Group}})
+		if err == nil {
+			err = told.Groups[0].Error
+		}
+		return told, err
+	})
 	for _, member := range told.Groups[0].Members {
 		for _, topic := range member.MemberAssignments.Topics {
 			counts = append(counts, len(topic.Partitions))
@@ -77,8 +82,13 @@ func held() (counts []int) {
 func config(name string) string {
 	resources := []kafka.DescribeConfigRequestResource{
 		{ResourceType: kafka.ResourceTypeTopic, ResourceName: Topic, ConfigNames: []string{name}}}
-	told := Get(client.DescribeConfigs(Within(), &kafka.DescribeConfigsRequest{Resources: resources}))
-	Must(told.Resources[0].Error)
+	told := Ask(func() (*kafka.DescribeConfigsResponse, error) {
+		told, err := client.DescribeConfigs(Within(), &kafka.DescribeConfigsRequest{Resources: resources})
+		if err == nil {
+			err = told.Resources[0].Error
+		}
+		return told, err
+	})
 	return told.Resources[0].ConfigEntries[0].ConfigValue
 }
 
@@ -92,19 +102,20 @@ func main() {
 
 func administer() {
 	create := func() error {
-		topic := kafka.TopicConfig{Topic: Topic, NumPartitions: Partitions, ReplicationFactor: 1,
+		topic := kafka.TopicConfig{Topic: Topic, NumPartitions: Partitions, ReplicationFactor: Replicas,
 			ConfigEntries: []kafka.ConfigEntry{{ConfigName: "retention.ms", ConfigValue: Retention}}}
-		return Get(client.CreateTopics(Within(), &kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{topic}})).Errors[Topic]
+		told, err := client.CreateTopics(Within(), &kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{topic}})
+		if err == nil {
+			err = told.Errors[Topic]
+		}
+		return err
 	}
 	Step("create", func() string {
-		Must(create())
-		again := create()
-		Check(errors.Is(again, kafka.TopicAlreadyExists), "again: %v", again)
-		return "again: " + again.Error()
+		Insist(create, kafka.TopicAlreadyExists)
+		return "again: " + Refused(kafka.TopicAlreadyExists, create)
 	})
 	Step("describe", func() string {
-		told := Get(client.Metadata(Within(), &kafka.MetadataRequest{Topics: []string{Topic}}))
-		Must(told.Topics[0].Error)
+		told := Ask(metadata(Topic))
 		Check(len(told.Topics[0].Partitions) == Partitions, "%v", told.Topics[0])
 		Check(config("retention.ms") == Retention, "retention.ms=%s", config("retention.ms"))
 		return ""
@@ -115,12 +126,28 @@ func administer() {
 			Name: "max.message.bytes", Value: limit, ConfigOperation: kafka.ConfigOperationSet}
 		change := kafka.IncrementalAlterConfigsRequestResource{ResourceType: kafka.ResourceTypeTopic, ResourceName: Topic,
 			Configs: []kafka.IncrementalAlterConfigsRequestConfig{set}}
-		told := Get(client.IncrementalAlterConfigs(Within(), &kafka.IncrementalAlterConfigsRequest{
-			Resources: []kafka.IncrementalAlterConfigsRequestResource{change}}))
-		Must(told.Resources[0].Error)
+		Insist(func() error {
+			told, err := client.IncrementalAlterConfigs(Within(), &kafka.IncrementalAlterConfigsRequest{
+				Resources: []kafka.IncrementalAlterConfigsRequestResource{change}})
+			if err == nil {
+				err = told.Resources[0].Error
+			}
+			return err
+		})
 		Check(config("max.message.bytes") == limit, "%s", config("max.message.bytes"))
 		return ""
 	})
+}
+
+// metadata asks about a topic.
+func metadata(topic string) func() (*kafka.MetadataResponse, error) {
+	return func() (*kafka.MetadataResponse, error) {
+		told, err := client.Metadata(Within(), &kafka.MetadataRequest{Topics: []string{topic}})
+		if err == nil {
+			err = told.Topics[0].Error
+		}
+		return told, err
+	}
 }
 
 func write() {
@@ -131,7 +158,7 @@ func write() {
 			for _, record := range Records(codec.name) {
 				batch = append(batch, kafka.Message{Key: record.Key, Value: record.Value})
 			}
-			Must(producer.WriteMessages(Within(), batch...))
+			Insist(func() error { return producer.WriteMessages(Within(), batch...) })
 			Must(producer.Close())
 		}
 		return strings.Join(names(), " ")
@@ -140,7 +167,7 @@ func write() {
 		wanted, read := AllValues(names()), []kafka.Message{}
 		for p := range Partitions {
 			reader := kafka.NewReader(kafka.ReaderConfig{
-				Brokers: []string{Bootstrap}, Topic: Topic, Partition: p, MaxWait: 200 * time.Millisecond})
+				Brokers: Bootstrap, Topic: Topic, Partition: p, MaxWait: 200 * time.Millisecond})
 			Must(reader.SetOffset(kafka.FirstOffset))
 			end := endOffset(p)
 			Until("the partition's end", func() bool {
@@ -151,15 +178,20 @@ func write() {
 			})
 			Must(reader.Close())
 		}
-		CheckValues(values(read), wanted)
+		CheckSeen(values(read), wanted)
 		return ""
 	})
 }
 
 func endOffset(partition int) int64 {
 	asked := map[string][]kafka.OffsetRequest{Topic: {kafka.LastOffsetOf(partition)}}
-	told := Get(client.ListOffsets(Within(), &kafka.ListOffsetsRequest{Topics: asked}))
-	Must(told.Topics[Topic][0].Error)
+	told := Ask(func() (*kafka.ListOffsetsResponse, error) {
+		told, err := client.ListOffsets(Within(), &kafka.ListOffsetsRequest{Topics: asked})
+		if err == nil {
+			err = told.Topics[Topic][0].Error
+		}
+		return told, err
+	})
 	return told.Topics[Topic][0].LastOffset
 }
 
@@ -188,9 +220,15 @@ func share() {
 		return ""
 	})
 	Step("commit", func() string {
-		Must(first.CommitMessages(Within(), seen...))
+		Insist(func() error { return first.CommitMessages(Within(), seen...) })
 		asked := map[string][]int{Topic: {0, 1, 2}}
-		told := Get(client.OffsetFetch(Within(), &kafka.OffsetFetchRequest{GroupID: Group, Topics: asked}))
+		told := Ask(func() (*kafka.OffsetFetchResponse, error) {
+			told, err := client.OffsetFetch(Within(), &kafka.OffsetFetchRequest{GroupID: Group, Topics: asked})
+			if err == nil {
+				err = told.Error
+			}
+			return told, err
+		})
 		for _, partition := range told.Topics[Topic] {
 			end := endOffset(partition.Partition)
 			at := partition.CommittedOffset
@@ -201,58 +239,71 @@ func share() {
 	Step("restart", func() string {
 		producer, read := writer(0), []kafka.Message{}
 		defer producer.Close()
-		Must(producer.WriteMessages(Within(), messages("before")...))
+		Insist(func() error { return producer.WriteMessages(Within(), messages("before")...) })
 		// What it had read before the rebalance may come again: it was not committed yet.
 		Until("the record before", func() bool { poll(first, &read); return HasAll(values(read), []string{"before"}) })
-		Must(first.CommitMessages(Within(), read...))
+		Insist(func() error { return first.CommitMessages(Within(), read...) })
 		Restart()
 		// It would send its next question on a connection of before.
 		transport.CloseIdleConnections()
-		Must(producer.WriteMessages(Within(), messages(After...)...))
+		Insist(func() error { return producer.WriteMessages(Within(), messages(After...)...) })
 		read = nil
-		Until("the records after", func() bool { poll(first, &read); return len(read) >= len(After) })
-		CheckValues(values(read), After)
+		Until("the records after", func() bool { poll(first, &read); return HasAll(values(read), After) })
+		CheckSeen(values(read), After)
 		Must(first.Close())
 		return ""
 	})
 	Step("resume", func() string {
 		again, read := member(), []kafka.Message{}
-		Until("the records after the commit", func() bool { poll(again, &read); return len(read) >= len(After) })
+		Until("the records after the commit", func() bool { poll(again, &read); return HasAll(values(read), After) })
 		Must(again.Close())
-		CheckValues(values(read), After)
+		CheckSeen(values(read), After)
 		return ""
 	})
 }
 
 func refuse() {
 	Step("unknown-topic", func() string {
-		told := Get(client.Metadata(Within(), &kafka.MetadataRequest{Topics: []string{Missing}}))
-		err := told.Topics[0].Error
-		Check(errors.Is(err, kafka.UnknownTopicOrPartition), "%v", err)
-		return err.Error()
+		return Refused(kafka.UnknownTopicOrPartition, func() error { _, err := metadata(Missing)(); return err })
 	})
 	Step("too-large", func() string {
 		producer := writer(0)
 		defer producer.Close()
-		err := producer.WriteMessages(Within(), kafka.Message{Value: make([]byte, 5*MessageBytesMax)})
-		Check(err != nil && strings.Contains(err.Error(), "Message Size Too Large"), "%v", err)
-		return err.Error()
+		return Refused(kafka.MessageSizeTooLarge, func() error {
+			err := producer.WriteMessages(Within(), kafka.Message{Value: make([]byte, 5*MessageBytesMax)})
+			var each kafka.WriteErrors
+			if errors.As(err, &each) {
+				return each[0]
+			}
+			return err
+		})
 	})
 	Step("out-of-range", func() string {
 		far := &kafka.FetchRequest{Topic: Topic, Partition: 0, Offset: 1_000_000, MaxWait: time.Second}
-		told := Get(client.Fetch(Within(), far))
-		Check(errors.Is(told.Error, kafka.OffsetOutOfRange), "%v", told.Error)
-		return told.Error.Error()
+		return Refused(kafka.OffsetOutOfRange, func() error {
+			told, err := client.Fetch(Within(), far)
+			if err == nil {
+				err = told.Error
+			}
+			return err
+		})
 	})
 	Step("delete", func() string {
 		remove := func() error {
-			return Get(client.DeleteTopics(Within(), &kafka.DeleteTopicsRequest{Topics: []string{Topic}})).Errors[Topic]
+			told, err := client.DeleteTopics(Within(), &kafka.DeleteTopicsRequest{Topics: []string{Topic}})
+			if err == nil {
+				err = told.Errors[Topic]
+			}
+			return err
 		}
-		Must(remove())
-		told := Get(client.DeleteGroups(Within(), &kafka.DeleteGroupsRequest{GroupIDs: []string{Group}}))
-		Must(told.Errors[Group])
-		err := remove()
-		Check(errors.Is(err, kafka.UnknownTopicOrPartition), "%v", err)
-		return "again: " + err.Error()
+		Insist(remove, kafka.UnknownTopicOrPartition)
+		Insist(func() error {
+			told, err := client.DeleteGroups(Within(), &kafka.DeleteGroupsRequest{GroupIDs: []string{Group}})
+			if err == nil {
+				err = told.Errors[Group]
+			}
+			return err
+		}, kafka.GroupIdNotFound)
+		return "again: " + Refused(kafka.UnknownTopicOrPartition, remove)
 	})
 }

@@ -7,10 +7,12 @@ package steps
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -20,15 +22,19 @@ const (
 	Partitions      = 3
 	Retention       = "3600000"
 	MessageBytesMax = 20_000
-	Patience        = 60 * time.Second
 )
 
-// Where the broker is, and the names that belong to this run.
+// Where the brokers are, and the names that belong to this run.
 var (
-	Bootstrap = os.Args[1]
+	Bootstrap = strings.Split(os.Args[1], ",")
 	Topic     = os.Args[2]
-	Group     = Topic + "-group"
-	Missing   = Topic + "-missing"
+	Replicas  = Get(strconv.Atoi(os.Args[3]))
+	// Bounces says that brokers come and go meanwhile.
+	Bounces = Replicas > 1
+	// Patience is how long a question may stay open.
+	Patience = patience()
+	Group    = Topic + "-group"
+	Missing  = Topic + "-missing"
 	// After is written while or after the broker restarts.
 	After = []string{"after 0", "after 1", "after 2", "after 3", "after 4"}
 )
@@ -92,6 +98,51 @@ func Until(what string, ask func() bool) {
 	}
 }
 
+func patience() time.Duration {
+	if Bounces {
+		return 120 * time.Second
+	}
+	return 60 * time.Second
+}
+
+// Insist does it. While brokers come and go it is tried until they do not disturb it; an error in `done` tells, on a
+// repetition, that an earlier try was heard and only its answer was lost. What panics is a wrong result at any time.
+func Insist(action func() error, done ...error) {
+	deadline := time.Now().Add(Patience)
+	for tries := 1; ; tries++ {
+		err := action()
+		wasHeard := func(known error) bool { return tries > 1 && errors.Is(err, known) }
+		if err == nil || slices.ContainsFunc(done, wasHeard) {
+			return
+		}
+		if !Bounces || time.Now().After(deadline) {
+			panic(err)
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+}
+
+// Ask is Insist for what gives a value.
+func Ask[T any](action func() (T, error)) (value T) {
+	Insist(func() (err error) { value, err = action(); return err })
+	return value
+}
+
+// Refused does what must fail in this way, and gives what it said.
+func Refused(wanted error, action func() error) string {
+	var told string
+	Insist(func() error {
+		err := action()
+		Check(err != nil, "nothing was refused")
+		if errors.Is(err, wanted) {
+			told = err.Error()
+			return nil
+		}
+		return err
+	})
+	return told
+}
+
 // Within gives a context that ends after the patience.
 func Within() context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
@@ -133,6 +184,15 @@ func AllValues(codecs []string) (values []string) {
 func CheckValues(found, wanted []string) {
 	found = slices.Sorted(slices.Values(found))
 	Check(slices.Equal(found, wanted), "%d values instead of %d: %v", len(found), len(wanted), found)
+}
+
+// CheckSeen is CheckValues for what a group has read. It may read again when its coordinator or its member was lost, and a
+// producer without idempotence may write again: while brokers come and go each value counts once.
+func CheckSeen(found, wanted []string) {
+	if Bounces {
+		found = slices.Compact(slices.Sorted(slices.Values(found)))
+	}
+	CheckValues(found, wanted)
 }
 
 // HasAll tells whether every wanted value has been seen, how often soever.

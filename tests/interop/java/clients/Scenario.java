@@ -25,6 +25,7 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.config.ConfigResource;
+import org.apache.kafka.common.errors.GroupIdNotFoundException;
 import org.apache.kafka.common.errors.RecordTooLargeException;
 import org.apache.kafka.common.errors.TopicExistsException;
 import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
@@ -36,13 +37,15 @@ final class Scenario {
     private final String bootstrap;
     private final String topic;
     private final String group;
+    private final short replicas;
     private final Admin admin;
     private final ConfigResource resource;
     private final List<TopicPartition> places;
 
-    private Scenario(String bootstrap, String topic) {
+    private Scenario(String bootstrap, String topic, short replicas) {
         this.bootstrap = bootstrap;
         this.topic = topic;
+        this.replicas = replicas;
         this.group = topic + "-group";
         this.admin = Admin.create(Map.of("bootstrap.servers", bootstrap));
         this.resource = new ConfigResource(ConfigResource.Type.TOPIC, topic);
@@ -51,7 +54,8 @@ final class Scenario {
 
     public static void main(String[] arguments) throws Exception {
         Steps.say("version " + AppInfoParser.getVersion());
-        Scenario scenario = new Scenario(arguments[0], arguments[1]);
+        Steps.bounces = Short.parseShort(arguments[2]) > 1;
+        Scenario scenario = new Scenario(arguments[0], arguments[1], Short.parseShort(arguments[2]));
         scenario.administer();
         scenario.write();
         scenario.share();
@@ -68,7 +72,7 @@ final class Scenario {
     private KafkaConsumer<String, String> consumer(Map<String, Object> settings) {
         Map<String, Object> all = new HashMap<>(Map.of("bootstrap.servers", bootstrap, "group.id", group,
             "enable.auto.commit", false, "auto.offset.reset", "earliest", "session.timeout.ms", 10_000,
-            "heartbeat.interval.ms", 500, "max.poll.interval.ms", 15_000, "check.crcs", true));
+            "heartbeat.interval.ms", 500, "max.poll.interval.ms", Steps.bounces ? 120_000 : 15_000, "check.crcs", true));
         all.putAll(settings);
         return new KafkaConsumer<>(all, new StringDeserializer(), new StringDeserializer());
     }
@@ -91,18 +95,19 @@ final class Scenario {
     }
 
     private String config(String name) throws Exception {
-        return admin.describeConfigs(List.of(resource)).all().get().get(resource).get(name).value();
+        return Steps.insist(() -> admin.describeConfigs(List.of(resource)).all().get()).get(resource).get(name).value();
     }
 
     private void administer() {
         Steps.step("create", () -> {
             var settings = Map.of("retention.ms", Steps.RETENTION_MS);
-            var wanted = List.of(new NewTopic(topic, Steps.PARTITIONS, (short) 1).configs(settings));
-            admin.createTopics(wanted).all().get();
+            var wanted = List.of(new NewTopic(topic, Steps.PARTITIONS, replicas).configs(settings));
+            Steps.insist(TopicExistsException.class, () -> admin.createTopics(wanted).all().get());
             return "again: " + Steps.refused(TopicExistsException.class, () -> admin.createTopics(wanted).all().get());
         });
         Steps.step("describe", () -> {
-            var partitions = admin.describeTopics(List.of(topic)).allTopicNames().get().get(topic).partitions();
+            var described = Steps.insist(() -> admin.describeTopics(List.of(topic)).allTopicNames().get());
+            var partitions = described.get(topic).partitions();
             Steps.equal(partitions.size(), Steps.PARTITIONS);
             Steps.check(partitions.stream().allMatch(partition -> partition.leader() != null), partitions);
             Steps.equal(config("retention.ms"), Steps.RETENTION_MS);
@@ -111,7 +116,7 @@ final class Scenario {
         Steps.step("alter-config", () -> {
             String limit = String.valueOf(Steps.MESSAGE_BYTES_MAX);
             var change = new AlterConfigOp(new ConfigEntry("max.message.bytes", limit), AlterConfigOp.OpType.SET);
-            admin.incrementalAlterConfigs(Map.of(resource, List.of(change))).all().get();
+            Steps.insist(() -> admin.incrementalAlterConfigs(Map.of(resource, List.of(change))).all().get());
             Steps.equal(config("max.message.bytes"), limit);
             return "";
         });
@@ -130,10 +135,20 @@ final class Scenario {
                 List<String> values = new ArrayList<>();
                 reader.assign(places);
                 reader.seekToBeginning(places);
-                Steps.until("all records", () -> poll(reader, values) && values.size() >= Steps.allValues().size());
+                Steps.until("all records", () -> poll(reader, values) && values.containsAll(Steps.allValues()));
                 Steps.equal(values.stream().sorted().toList(), Steps.allValues());
                 return values.size() + " records";
             }
+        });
+    }
+
+    /** Does what a member can do while it is one: a poll makes it one again. */
+    private static void commit(KafkaConsumer<String, String> member, Collection<String> values, Runnable action)
+        throws Exception {
+        Steps.insist(() -> {
+            poll(member, values);
+            action.run();
+            return null;
         });
     }
 
@@ -179,24 +194,26 @@ final class Scenario {
         });
         Steps.step("commit", () -> {
             Map<TopicPartition, OffsetAndMetadata> ends = new HashMap<>();
-            first.endOffsets(places).forEach((place, end) -> ends.put(place, new OffsetAndMetadata(end)));
-            first.commitSync(ends);
-            first.committed(Set.copyOf(places))
+            var found = Steps.insist(() -> first.endOffsets(places));
+            found.forEach((place, end) -> ends.put(place, new OffsetAndMetadata(end)));
+            commit(first, seen, () -> first.commitSync(ends));
+            Steps.insist(() -> first.committed(Set.copyOf(places)))
                 .forEach((place, at) -> Steps.equal(at.offset(), ends.get(place).offset()));
-            ends.forEach(first::seek);
+            commit(first, seen, () -> ends.forEach(first::seek));
             return "";
         });
         Steps.step("restart", () -> {
             try (var producer = producer(Map.of())) {
                 List<String> values = new ArrayList<>();
                 sendValues(producer, List.of("before"));
-                Steps.until("the record before", () -> poll(first, values) && values.equals(List.of("before")));
-                first.commitSync();
+                Steps.until("the record before", () -> poll(first, values) && values.contains("before"));
+                commit(first, values, first::commitSync);
+                Steps.equal(Steps.once(values), List.of("before"));
                 Steps.restart();
                 sendValues(producer, Steps.AFTER);
                 values.clear();
-                Steps.until("the records after", () -> poll(first, values) && values.size() >= Steps.AFTER.size());
-                Steps.equal(values.stream().sorted().toList(), Steps.AFTER);
+                Steps.until("the records after", () -> poll(first, values) && values.containsAll(Steps.AFTER));
+                Steps.equal(Steps.once(values), Steps.AFTER);
             }
             first.close();
             return "";
@@ -206,8 +223,8 @@ final class Scenario {
                 List<String> values = new ArrayList<>();
                 again.subscribe(List.of(topic));
                 Steps.until("the records after the commit",
-                    () -> poll(again, values) && values.size() >= Steps.AFTER.size());
-                Steps.equal(values.stream().sorted().toList(), Steps.AFTER);
+                    () -> poll(again, values) && values.containsAll(Steps.AFTER));
+                Steps.equal(Steps.once(values), Steps.AFTER);
             }
             return "";
         });
@@ -235,8 +252,9 @@ final class Scenario {
             }
         });
         Steps.step("delete", () -> {
-            admin.deleteTopics(List.of(topic)).all().get();
-            admin.deleteConsumerGroups(List.of(group)).all().get();
+            Steps.insist(UnknownTopicOrPartitionException.class, () -> admin.deleteTopics(List.of(topic)).all().get());
+            Steps.insist(GroupIdNotFoundException.class,
+                () -> admin.deleteConsumerGroups(List.of(group)).all().get());
             return "again: " + Steps.refused(UnknownTopicOrPartitionException.class,
                 () -> admin.deleteTopics(List.of(topic)).all().get());
         });

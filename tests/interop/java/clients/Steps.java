@@ -15,7 +15,8 @@ final class Steps {
     static final int PARTITIONS = 3;
     static final String RETENTION_MS = "3600000";
     static final int MESSAGE_BYTES_MAX = 20_000;
-    static final Duration PATIENCE = Duration.ofSeconds(60);
+    /** While brokers come and go questions stay open for longer, and what a group reads may come again. */
+    static boolean bounces;
     static final List<String> CODECS = List.of("none", "gzip", "snappy", "lz4", "zstd");
     static final List<String> AFTER = List.of("after 0", "after 1", "after 2", "after 3", "after 4");
     private static final BufferedReader INPUT = new BufferedReader(new InputStreamReader(System.in));
@@ -55,20 +56,56 @@ final class Steps {
 
     /** Asks until it is so; what is asked does the waiting. */
     static void until(String what, BooleanSupplier ask) {
-        for (long end = System.nanoTime() + PATIENCE.toNanos(); !ask.getAsBoolean(); )
-            check(System.nanoTime() < end, "not within " + PATIENCE + ": " + what);
+        for (long end = System.nanoTime() + patience().toNanos(); !ask.getAsBoolean(); )
+            check(System.nanoTime() < end, "not within " + patience() + ": " + what);
+    }
+
+    static Duration patience() {
+        return Duration.ofSeconds(bounces ? 120 : 60);
+    }
+
+    /**
+     * Does it. While brokers come and go it is tried until they do not disturb it; {@code heard} is the error by which a
+     * repetition says that an earlier try was heard and only its answer was lost.
+     */
+    static <T> T insist(Class<? extends Exception> heard, Callable<T> action) throws Exception {
+        long end = System.nanoTime() + patience().toNanos();
+        for (int tries = 1; ; tries++) {
+            try {
+                return action.call();
+            } catch (Exception error) {
+                if (tries > 1 && heard != null && heard.isInstance(cause(error, heard))) return null;
+                if (!bounces || System.nanoTime() > end) throw error;
+                Thread.sleep(200);
+            }
+        }
+    }
+
+    static <T> T insist(Callable<T> action) throws Exception {
+        return insist(null, action);
+    }
+
+    private static Throwable cause(Exception error, Class<? extends Exception> wanted) {
+        return wanted.isInstance(error) || error.getCause() == null ? error : error.getCause();
+    }
+
+    /** What a group has read, in order. It may read again when its coordinator or its member was lost. */
+    static List<String> once(List<String> values) {
+        return (bounces ? values.stream().distinct() : values.stream()).sorted().toList();
     }
 
     /** The action must fail with this error, itself or as the cause; gives what it said. */
     static String refused(Class<? extends Exception> wanted, Callable<?> action) throws Exception {
-        try {
-            action.call();
-        } catch (Exception error) {
-            Throwable cause = wanted.isInstance(error) || error.getCause() == null ? error : error.getCause();
-            check(wanted.isInstance(cause), "another error: " + cause);
-            return cause.getMessage();
-        }
-        throw new AssertionError("nothing was refused");
+        return insist(() -> {
+            try {
+                action.call();
+            } catch (Exception error) {
+                Throwable cause = cause(error, wanted);
+                if (!wanted.isInstance(cause)) throw error;
+                return cause.getMessage();
+            }
+            throw new AssertionError("nothing was refused");
+        });
     }
 
     /** Ten records with keys and ten without. */

@@ -27,15 +27,16 @@ struct Rig {
     client: Client,
     controller: ControllerClient,
     topic: String,
+    replicas: i16,
 }
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     println!("version 0.6.0");
-    let client = ClientBuilder::new(vec![arguments[0].clone()]).build().await.expect("the broker is there");
+    let client = ClientBuilder::new(arguments[0].split(',').map(str::to_owned).collect()).build().await.expect("the broker is there");
     let controller = client.controller_client().expect("a client makes others");
-    let rig = Rig { client, controller, topic: arguments[1].clone() };
+    let rig = Rig { client, controller, topic: arguments[1].clone(), replicas: arguments[2].parse().expect("a number") };
     say("create", rig.create().await);
     say("describe", rig.describe().await);
     none("alter-config", "no call for settings");
@@ -100,8 +101,8 @@ impl Rig {
     }
 
     async fn create(&self) -> Told {
-        self.controller.create_topic(&self.topic, PARTITIONS, 1, WAIT_MS).await?;
-        let again = self.controller.create_topic(&self.topic, PARTITIONS, 1, WAIT_MS).await;
+        self.controller.create_topic(&self.topic, PARTITIONS, self.replicas, WAIT_MS).await?;
+        let again = self.controller.create_topic(&self.topic, PARTITIONS, self.replicas, WAIT_MS).await;
         refused(again, ProtocolError::TopicAlreadyExists)
     }
 
