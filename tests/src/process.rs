@@ -150,8 +150,11 @@ impl Serve {
         self.await_ready();
     }
 
-    /// Tells it to start again: see [`Serve::await_ready`].
-    pub(crate) fn relaunch(&mut self) {
+    /// Tells it to start again, and does not wait until it serves.
+    ///
+    /// # Panics
+    /// As [`Serve::start`].
+    pub fn relaunch(&mut self) {
         self.child = spawn(&self.before, &self.data, &self.arguments);
     }
 

@@ -81,6 +81,24 @@ fn a_dead_broker_and_what_it_leaves_behind_are_explained() {
 }
 
 #[test]
+fn a_frozen_broker_is_told_as_silent_before_it_is_fenced() {
+    // It stays unfenced for as long as the test runs.
+    let nodes = Nodes::start(3, None, &["broker.session.timeout.ms=600000"]);
+    done(&nodes, "topic create orders --partitions 3 --replication-factor 3");
+    let leader = until(&nodes, "cluster quorum", |told| told["leader"].as_u64() > Some(0))["leader"].as_u64();
+    let frozen: u8 = if leader == Some(2) { 3 } else { 2 };
+    nodes.freeze(frozen);
+    let told = json(&nodes, "cluster nodes");
+    let row = &told["nodes"][usize::from(frozen) - 1];
+    assert_eq!((&row["id"], &row["fenced"], &row["silent"]), (&frozen.into(), &false.into(), &true.into()), "{told:#}");
+    let why = row["trouble"]["why"].as_str().expect("it is explained");
+    assert!(why.starts_with("it does not answer here ("), "{why}");
+    assert_eq!(told["nodes"][0]["silent"], false);
+    nodes.thaw(frozen);
+    until(&nodes, "cluster nodes", |told| told["nodes"][usize::from(frozen) - 1]["silent"] == false);
+}
+
+#[test]
 fn a_drained_broker_leads_nothing_until_it_starts_again() {
     let mut nodes = three();
     done(&nodes, "topic create orders --partitions 9 --replication-factor 3");

@@ -5,6 +5,7 @@ mod drain;
 mod fenced;
 mod nodes;
 mod trouble;
+mod unregister;
 mod voters;
 
 use ballast_client::admin::QuorumReplica;
@@ -42,6 +43,15 @@ Examples:
   ballast cluster drain 2 --leaders
   ballast cluster drain 2 --undo")]
     Drain(drain::DrainArgs),
+    /// Forget a broker that is gone for good.
+    #[command(
+        after_help = "A broker that still answers is left alone: stop it first. Its replicas stay assigned to it; those of its id that
+come back later fill them again. If it votes in the metadata quorum, remove that vote, too (ballast cluster quorum remove).
+
+Example:
+  ballast cluster unregister 4"
+    )]
+    Unregister(unregister::UnregisterArgs),
     /// Show the metadata quorum, or change who votes in it.
     #[command(after_help = "Examples:
   ballast cluster quorum
@@ -56,6 +66,7 @@ pub(crate) async fn run(args: ClusterArgs) -> Result<(), Failure> {
         ClusterCommand::Describe => describe::run(&cluster, json).await,
         ClusterCommand::Nodes => nodes::run(&cluster, json).await,
         ClusterCommand::Drain(drain) => drain::run(&cluster, &drain, json).await,
+        ClusterCommand::Unregister(args) => unregister::run(&cluster, &args, json).await,
         ClusterCommand::Quorum(voters::QuorumArgs { change: None }) => quorum(&cluster, json).await,
         ClusterCommand::Quorum(voters::QuorumArgs { change: Some(change) }) => {
             voters::change(&cluster, &change, json).await

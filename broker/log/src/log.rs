@@ -23,9 +23,8 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::append::Queued;
 use crate::config::LogConfig;
-use crate::disk::FileKind;
 use crate::epoch::Epochs;
-use crate::error::{AppendError, DiskContext, DiskError, LogError};
+use crate::error::{AppendError, DiskError, LogError};
 use crate::names::Place;
 use crate::producer::state::Producers;
 use crate::retain::Condemned;
@@ -280,14 +279,17 @@ impl Log {
         self.state.lock().failure.clone().map(LogError::from)
     }
 
-    /// Gives the folder another name (`…-delete`, `…-future`, or a future log taking its plain name) and goes on under it.
+    /// Writes nothing any more, because the folder is about to go, and gives it its last name (`…-delete`), beside the one
+    /// that it has. What is queued is dropped; reads still work. The new name is owed until the folder around it is synced:
+    /// many logs that go together need one sync.
     ///
     /// # Errors
-    /// Whatever the disk says; the log then keeps its old name.
-    pub fn rename_dir(&self, to: &Path) -> Result<(), LogError> {
-        let writer = self.writer.lock();
+    /// Whatever the disk says; the folder then keeps its old name.
+    pub fn doom(&self, to: &Path) -> Result<(), LogError> {
+        let _writer = self.writer.lock();
+        self.fail(Failure::Closed);
+        self.drop_queued(Vec::new());
         let _cutting = self.cut.write();
-        let from = self.place().dir();
         self.place().rename(to)?;
         for segment in self.published().segments.iter() {
             segment.forget_files();
@@ -295,19 +297,7 @@ impl Log {
         for condemned in self.condemned.lock().iter_mut() {
             condemned.moved_to(to);
         }
-        let reopened = writer.active.open_file(FileKind::ActiveLog);
-        for dir in [from.parent(), to.parent()].into_iter().flatten() {
-            self.place().disk.sync_dir(dir).doing("cannot sync", dir)?;
-        }
-        reopened?;
         Ok(())
-    }
-
-    /// Writes nothing any more, because the folder is about to go. What is queued is dropped; reads still work.
-    pub fn abandon(&self) {
-        let _writer = self.writer.lock();
-        self.fail(Failure::Closed);
-        self.drop_queued(Vec::new());
     }
 
     /// What readers see now.

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use ballast_wire::{BrokerId, LeaderEpoch, Offset, PartitionIndex, Uuid};
 use kafka_protocol::messages::describe_quorum_request::{PartitionData, TopicData};
 use kafka_protocol::messages::describe_quorum_response::ReplicaState;
-use kafka_protocol::messages::{DescribeClusterRequest, DescribeLogDirsRequest, DescribeQuorumRequest};
+use kafka_protocol::messages::{
+    DescribeClusterRequest, DescribeLogDirsRequest, DescribeQuorumRequest, UnregisterBrokerRequest,
+    UnregisterBrokerResponse,
+};
 
 use super::{Admin, only, outcome, topic_name};
 use crate::{ApiVersions, ClientError, ErrorCode, Target};
@@ -142,6 +145,18 @@ impl Admin {
             brokers,
             versions,
         })
+    }
+
+    /// Has the cluster forget a broker that is gone for good. Replicas that are assigned to it stay so.
+    ///
+    /// # Errors
+    /// `Refused`: there is no such broker.
+    pub async fn unregister_broker(&self, broker: BrokerId) -> Result<(), ClientError> {
+        let what = format!("unregistering broker {broker}");
+        let build = |_| UnregisterBrokerRequest::default().with_broker_id(broker.into());
+        let check =
+            |answer: &UnregisterBrokerResponse| outcome(&what, answer.error_code, answer.error_message.as_ref());
+        self.cluster.call(Target::Any, &what, build, check).await.map(drop)
     }
 
     /// The log directories of one broker.

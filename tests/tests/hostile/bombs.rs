@@ -93,6 +93,21 @@ fn a_batch_that_opens_to_much_costs_no_memory_and_no_time_of_others() {
 }
 
 #[test]
+fn a_batch_that_opens_to_more_than_the_topic_allows_is_refused() {
+    let Some(watch) = Watch::start(&[]) else { return };
+    let configs = [("max.decompressed.message.bytes", "1000"), ("compression.type", "lz4")];
+    let topic = watch.broker.topic("small", 1, &configs);
+    watch.during(|broker| {
+        let mut connection = broker.connect();
+        let batch = |bytes: usize| timed(Compression::Gzip, &[(now_ms(), &"a".repeat(bytes))]);
+        assert_eq!(connection.produce(PRODUCE, &topic.name, 0, batch(900)).error_code, 0);
+        let row = connection.produce(PRODUCE, &topic.name, 0, batch(1_100));
+        let refused = if broker.is_ballast() { row.error_code == 10 } else { row.error_code != 0 };
+        assert!(refused, "{row:?}");
+    });
+}
+
+#[test]
 fn a_bomb_that_stays_shut_is_stored_and_looked_into_without_being_opened_whole() {
     let Some(watch) = Watch::start(&[]) else { return };
     if !watch.broker.is_ballast() {

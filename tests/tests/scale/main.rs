@@ -4,10 +4,11 @@
 //! `BALLAST_SCALE=20 cargo test --release -p ballast-tests --test scale -- --nocapture --test-threads 1`.
 //! Nothing here asserts how long anything takes; the figures are printed.
 //!
-//! Read next: `start_up`, `maps`, `memory`.
+//! Read next: `start_up`, `maps`, `memory`, `cluster`.
 
 #![expect(clippy::unwrap_used, reason = "a test: what fails here is the finding")]
 
+mod cluster;
 mod maps;
 mod memory;
 mod start_up;

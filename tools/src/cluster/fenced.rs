@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::output::{count, duration};
 
-/// How long a fenced broker may take to answer before it counts as one that does not.
+/// How long a broker may take to answer before it counts as one that does not.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(2);
 /// Longer silence than this is no pause between two heartbeats.
 const SILENT_MS: i64 = 5_000;
@@ -36,12 +36,7 @@ pub(super) struct Signs {
 
 impl Signs {
     /// Asks the broker at `host:port`, and looks into what the quorum said.
-    pub(super) async fn gather(
-        cluster: &Cluster,
-        id: i32,
-        (host, port): (&str, i32),
-        quorum: Option<&Quorum>,
-    ) -> Signs {
+    pub(super) async fn gather(cluster: &Cluster, id: i32, at: (&str, i32), quorum: Option<&Quorum>) -> Signs {
         let member = quorum.and_then(|quorum| {
             let mut members = quorum.voters.iter().chain(&quorum.observers);
             members.find(|member| member.id == id).map(|member| (quorum, member))
@@ -50,7 +45,7 @@ impl Signs {
         let silent_ms = member.filter(|(_, member)| member.last_fetch_ms >= 0);
         let behind = member.filter(|(_, member)| member.log_end_offset >= 0);
         Signs {
-            answers: answers(cluster, host, port).await,
+            answers: answers(cluster, at).await,
             silent_ms: silent_ms.map(|(_, member)| (now_ms - member.last_fetch_ms).max(0)),
             behind: behind.map(|(quorum, member)| (quorum.high_watermark - member.log_end_offset).max(0)),
         }
@@ -91,7 +86,8 @@ impl Signs {
     }
 }
 
-async fn answers(cluster: &Cluster, host: &str, port: i32) -> Result<(), String> {
+/// Does the broker at `host:port` answer, within two seconds? If not, why.
+pub(super) async fn answers(cluster: &Cluster, (host, port): (&str, i32)) -> Result<(), String> {
     let Ok(port) = u16::try_from(port) else { return Err(format!("port {port} is none")) };
     let options =
         ballast_client::ConnectionOptions { setup_timeout: ANSWERS_WITHIN, ..cluster.config().connection.clone() };

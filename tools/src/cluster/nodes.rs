@@ -4,7 +4,7 @@ use ballast_client::admin::{BrokerDescription, ConfigResource, Quorum};
 use ballast_client::{Admin, Cluster, Metadata};
 use serde::Serialize;
 
-use super::fenced::{Signs, Why};
+use super::fenced::{self, Signs, Why};
 use crate::error::Failure;
 use crate::output::{Column, bytes, count, print, print_json, table};
 
@@ -15,6 +15,8 @@ struct NodeRow {
     port: i32,
     rack: Option<String>,
     fenced: bool,
+    /// Does not answer, though it is not fenced: its session may not be over yet, or only the way from here is cut.
+    silent: bool,
     /// Leads only what nobody else can lead, until it starts again; `null` if the broker does not tell.
     drained: Option<bool>,
     controller: bool,
@@ -56,9 +58,14 @@ async fn row(
     let partitions = || metadata.topics.values().flat_map(|topic| topic.partitions.values());
     let replicas = partitions().filter(|p| p.replicas.contains(&broker.id)).count();
     let in_sync = partitions().filter(|p| p.isr.contains(&broker.id)).count();
+    let at = (&*broker.host, broker.port);
+    // Asked with little patience first: what an admin asks it is asked again until the time of a whole command is over.
+    let unheard = if broker.fenced { None } else { fenced::answers(cluster, at).await.err() };
+    let silent = unheard.is_some();
     let (dirs, drained, trouble) = if broker.fenced {
-        let signs = Signs::gather(cluster, broker.id, (&broker.host, broker.port), quorum).await;
-        (None, None, Some(signs.explain()))
+        (None, None, Some(Signs::gather(cluster, broker.id, at, quorum).await.explain()))
+    } else if let Some(reason) = unheard {
+        (None, None, Some(unheard_of(&reason)))
     } else {
         let dirs = admin.describe_log_dirs(broker.id).await.ok();
         (dirs, is_drained(&admin, broker.id).await, absent(metadata, broker.id, in_sync))
@@ -71,6 +78,7 @@ async fn row(
         port: broker.port,
         rack: broker.rack.clone(),
         fenced: broker.fenced,
+        silent,
         drained,
         controller,
         leaders: partitions().filter(|p| p.leader == broker.id).count(),
@@ -86,6 +94,15 @@ async fn row(
 async fn is_drained(admin: &Admin, broker: i32) -> Option<bool> {
     let settings = admin.describe_configs(&ConfigResource::Broker(broker)).await.ok()?;
     Some(super::drain::is_set(&settings))
+}
+
+/// A broker that the controllers count as alive, but not we.
+fn unheard_of(reason: &str) -> Why {
+    Why {
+        why: format!("it does not answer here ({reason})"),
+        help: "look at its process and at the way to it; if the controllers do not hear it either, it is fenced soon"
+            .to_owned(),
+    }
 }
 
 /// A broker that is let in and in sync nowhere, though others are, is on its way in or out.
@@ -110,10 +127,11 @@ fn text(rows: &[NodeRow]) -> String {
         Column::Right("free"),
     ];
     let size = |bytes_or_none: Option<u64>| bytes_or_none.map_or_else(|| "-".to_owned(), bytes);
-    let state = |row: &NodeRow| match (row.fenced, row.drained) {
-        (true, _) => "fenced",
-        (false, Some(true)) => "drained",
-        (false, _) => "alive",
+    let state = |row: &NodeRow| match (row.fenced, row.silent, row.drained) {
+        (true, _, _) => "fenced",
+        (false, true, _) => "silent",
+        (false, false, Some(true)) => "drained",
+        (false, false, _) => "alive",
     };
     let cells = rows.iter().map(|row| {
         vec![
@@ -130,7 +148,11 @@ fn text(rows: &[NodeRow]) -> String {
     let mut lines = vec![table(&columns, cells)];
     let troubled = rows.iter().filter_map(|row| Some((row, row.trouble.as_ref()?)));
     lines.extend(troubled.map(|(row, trouble)| {
-        let state = if row.fenced { "is fenced" } else { "takes no part" };
+        let state = match (row.fenced, row.silent) {
+            (true, _) => "is fenced",
+            (false, true) => "is silent",
+            (false, false) => "takes no part",
+        };
         format!("broker {} {state}: {}. {}", row.id, trouble.why, trouble.help)
     }));
     lines.join("\n")

@@ -5,7 +5,7 @@ use ballast_wire::BrokerId;
 use super::brokers::{self, check_epoch};
 use super::draft::Draft;
 use super::elect::{balance, elect_leaderless};
-use super::error::BrokerError;
+use super::error::{BrokerError, Refusal};
 use super::event::FencedBecause;
 use super::isr::alter_partitions;
 use super::request::{BrokerHeartbeat, HeartbeatReply, ProducerIds, Request, Response};
@@ -83,7 +83,7 @@ impl Active {
         }
     }
 
-    pub(super) fn abandon(self) -> impl Iterator<Item = RequestId> {
+    pub(super) fn abandon(self) -> impl Iterator<Item = (RequestId, Refusal)> {
         self.turn.abandon()
     }
 

@@ -139,7 +139,8 @@ impl Change<'_> {
             }
         }
         match last_known_elr {
-            [only] if self.isr.is_empty() && elr.is_empty() && acceptable(only) => {
+            // Remembered under an earlier assignment, it may be no replica any more.
+            [only] if self.isr.is_empty() && elr.is_empty() && self.replicas.contains(only) && acceptable(only) => {
                 return Some((*only, Standing::LastKnown));
             }
             _ => {}

@@ -12,7 +12,8 @@ pub enum Refusal {
     /// Another node decides, or none does at the moment.
     #[error("This is not the correct controller for this cluster.")]
     NotController,
-    /// It was sent to another node and no answer came: it may have been carried out, or be carried out yet.
+    /// It was sent to another node and no answer came, or the controller stepped down while it was on its way to the log: it
+    /// may have been carried out, or be carried out yet.
     #[error("The controller did not answer in time.")]
     Lost,
 }

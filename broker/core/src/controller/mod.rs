@@ -13,7 +13,7 @@
 //!   2. Decisions rest on the committed image plus the controller's own uncommitted records. At most one proposal is on its
 //!      way; what is decided meanwhile becomes the next one.
 //!   3. No answer leaves before everything that it rests on is committed. Stepping down answers all of them
-//!      `NotController` and drops the uncommitted records.
+//!      `NotController`, or `Lost` where it matters that it may be committed yet, and drops the uncommitted records.
 //!   4. Signs of life stay in memory: no record is written for a heartbeat that changes nothing.
 //!
 //! Read next: request.rs (what can be asked), turn.rs (proposals and parked answers), then one file per subject.
@@ -206,10 +206,12 @@ impl Controller {
     }
 
     fn step_down(&mut self, out: &mut Vec<Effect>) {
-        let refused = |to| Effect::Respond { to, response: Response::Refused(Refusal::NotController) };
+        let refused = |(to, why)| Effect::Respond { to, response: Response::Refused(why) };
         match std::mem::replace(&mut self.role, Role::Passive) {
             Role::Passive => {}
-            Role::Activating { queue, .. } => out.extend(queue.into_iter().map(|(to, _)| refused(to))),
+            Role::Activating { queue, .. } => {
+                out.extend(queue.into_iter().map(|(to, _)| refused((to, Refusal::NotController))));
+            }
             Role::Active(active) => out.extend(active.abandon().map(refused)),
         }
     }

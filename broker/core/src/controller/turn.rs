@@ -7,6 +7,7 @@
 
 use ballast_wire::BrokerId;
 
+use super::error::Refusal;
 use super::request::Response;
 use super::{Effect, Event, ProposalId, RequestId};
 use crate::image::{EPOCH_IS_INDEX, Image, Record};
@@ -108,10 +109,15 @@ impl Turn {
         true
     }
 
-    /// Everything that waits for an answer.
-    pub(super) fn abandon(self) -> impl Iterator<Item = RequestId> {
+    /// Everything that waits for an answer, and what that is now. What is in flight may be committed yet: a leader must go on
+    /// reckoning with the ISR that it proposed. All others ask again, whatever became of it.
+    pub(super) fn abandon(self) -> impl Iterator<Item = (RequestId, Refusal)> {
         let in_flight = self.in_flight.map(|(_, batch)| batch.parked).unwrap_or_default();
-        in_flight.into_iter().chain(self.next.parked).map(|parked| parked.to)
+        let lost = in_flight.into_iter().map(|parked| match parked.response {
+            Response::AlterPartition(Ok(_)) => (parked.to, Refusal::Lost),
+            _ => (parked.to, Refusal::NotController),
+        });
+        lost.chain(self.next.parked.into_iter().map(|parked| (parked.to, Refusal::NotController)))
     }
 
     pub(super) fn check(&self) {

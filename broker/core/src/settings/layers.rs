@@ -46,6 +46,18 @@ impl<'a> Layers<'a> {
         .flatten()
     }
 
+    /// What `listener.name.<listener>.<name>` says of each listener that has it, by names as `listeners` has them.
+    pub(super) fn of_listeners(&self, name: &str) -> BTreeMap<String, Value> {
+        let dynamic = |configs: Option<&'a Configs>| configs.into_iter().flatten().map(|(key, text)| (&**key, &**text));
+        let all = self.statics.iter().chain(dynamic(self.cluster)).chain(dynamic(self.broker));
+        let of_one = |(key, text): (&str, &str)| {
+            let (listener, base) = key.strip_prefix("listener.name.")?.split_once('.')?;
+            let value = broker_setting(name)?.parse(text).ok();
+            value.filter(|_| base == name).map(|value| (listener.to_uppercase(), value))
+        };
+        all.filter_map(of_one).collect()
+    }
+
     /// The value that is set for `setting` in the highest layer that has one.
     pub(super) fn found(&self, setting: &Setting) -> Option<(Source, Value)> {
         self.set(setting.name).find_map(|(source, text)| Some((source, setting.parse(text).ok()?)))

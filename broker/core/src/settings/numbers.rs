@@ -354,6 +354,8 @@ pub struct NetworkSettings {
     pub listen_backlog: i32,
     /// `max.connections`.
     pub max_connections: usize,
+    /// `listener.name.<listener>.max.connections`, by the listener's name in upper case.
+    pub max_connections_of_listeners: BTreeMap<String, usize>,
     /// `max.connections.per.ip`.
     pub max_connections_per_ip: usize,
     /// `max.connections.per.ip.overrides`: limit by address.
@@ -385,6 +387,11 @@ impl NetworkSettings {
             request_max_bytes: layers.count("socket.request.max.bytes"),
             listen_backlog: layers.int("socket.listen.backlog.size"),
             max_connections: layers.count("max.connections"),
+            max_connections_of_listeners: layers
+                .of_listeners("max.connections")
+                .into_iter()
+                .map(|(listener, most)| (listener, usize::try_from(most.number("max.connections")).unwrap_or(0)))
+                .collect(),
             max_connections_per_ip: layers.count("max.connections.per.ip"),
             max_connections_per_ip_overrides: parse_ip_overrides(
                 &layers.text_or_null("max.connections.per.ip.overrides").unwrap_or_default(),

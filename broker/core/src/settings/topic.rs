@@ -130,6 +130,8 @@ pub struct TopicSettings {
     pub segment_ms: i64,
     /// `unclean.leader.election.enable`.
     pub unclean_leader_election_enable: bool,
+    /// `max.decompressed.message.bytes`.
+    pub max_decompressed_message_bytes: i32,
     /// `ballast.validate.compressed`.
     pub validate_compressed: bool,
 }
@@ -173,6 +175,7 @@ impl TopicSettings {
             segment_jitter_ms: look.long("segment.jitter.ms"),
             segment_ms: look.long("segment.ms"),
             unclean_leader_election_enable: look.boolean("unclean.leader.election.enable"),
+            max_decompressed_message_bytes: look.int("max.decompressed.message.bytes"),
             validate_compressed: look.boolean("ballast.validate.compressed"),
         }
     }

@@ -1,28 +1,25 @@
-//! The log as a whole: made, opened, closed, renamed, abandoned.
+//! The log as a whole: made, opened, closed, doomed.
 
 use super::*;
 use crate::testing::{NOW_MS, Rig, batch, put, spans};
 
 #[test]
-fn a_log_goes_on_under_another_name() {
+fn a_doomed_log_is_read_under_its_last_name_and_writes_nothing_any_more() {
     let rig = Rig::new(|config| config.segment_bytes = 300);
     let log = rig.create();
     for _ in 0..10 {
         put(&log, &batch(2)).unwrap();
     }
     let held = log.read(0, 20, 1 << 20, true).unwrap().records.unwrap();
-    let to = rig.dir().with_file_name("topic-0.0123456789abcdef0123456789abcdef-future");
-    log.rename_dir(&to).unwrap();
+    let to = rig.dir().with_file_name("topic-0.0123456789abcdef0123456789abcdef-delete");
+    log.doom(&to).unwrap();
     assert_eq!(log.dir(), to);
     assert!(!held.bytes().unwrap().is_empty());
     assert_eq!(spans(&log, 0, 20).len(), 10);
-    for _ in 0..10 {
-        put(&log, &batch(2)).unwrap();
-    }
-    log.rename_dir(&rig.dir()).unwrap();
-    log.close().unwrap();
-    let log = rig.open_clean();
-    assert_eq!(spans(&log, 0, log.end()).len(), 20);
+    std::fs::remove_dir_all(&to).unwrap();
+    assert!(put(&log, &batch(1)).is_err());
+    assert!(!log.is_dirty() && log.begin_sync().unwrap().is_none());
+    assert_eq!(log.close().unwrap(), 20);
 }
 
 #[test]
@@ -31,18 +28,6 @@ fn a_folder_with_a_log_is_not_made_again() {
     rig.create().close().unwrap();
     let again = Log::create(Arc::clone(&rig.disk), rig.dir(), rig.config(), 0, NOW_MS).unwrap_err();
     assert!(matches!(again, LogError::Foreign { .. }), "{again}");
-}
-
-#[test]
-fn an_abandoned_log_writes_nothing_any_more() {
-    let rig = Rig::new(|_| {});
-    let log = rig.create();
-    put(&log, &batch(2)).unwrap();
-    log.abandon();
-    std::fs::remove_dir_all(rig.dir()).unwrap();
-    assert!(put(&log, &batch(1)).is_err());
-    assert!(!log.is_dirty() && log.begin_sync().unwrap().is_none());
-    assert_eq!(log.close().unwrap(), 2);
 }
 
 #[test]

@@ -29,6 +29,7 @@ pub(crate) fn log_config(settings: &TopicSettings, producer_id_expiration_ms: i6
         flush_ms: settings.flush_ms,
         compression: compression(settings),
         validate_compressed: settings.validate_compressed,
+        max_decompressed_bytes: size(settings.max_decompressed_message_bytes),
         producer_id_expiration_ms,
         ..LogConfig::default()
     }

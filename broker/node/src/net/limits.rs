@@ -147,11 +147,28 @@ impl Budget {
     }
 }
 
-/// How many connections there are, in all and from each address, and how fast they come.
+/// How many connections there are, in all, from each address and on each listener, and how fast they come.
 #[derive(Default)]
 pub(crate) struct ConnectionCount {
-    open: Mutex<(usize, BTreeMap<IpAddr, usize>)>,
+    open: Mutex<Open>,
     pace: Pace,
+}
+
+#[derive(Default)]
+struct Open {
+    all: usize,
+    of_ip: BTreeMap<IpAddr, usize>,
+    of_listener: BTreeMap<Arc<str>, usize>,
+}
+
+/// One of its kind has gone.
+fn less<K: Ord>(counts: &mut BTreeMap<K, usize>, key: &K) {
+    if let Some(count) = counts.get_mut(key) {
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(key);
+        }
+    }
 }
 
 /// How many connections there may be, for one that comes now.
@@ -159,22 +176,26 @@ pub(crate) struct ConnectionCount {
 pub(crate) struct ConnectionLimits {
     /// `max.connections`.
     pub(crate) all: usize,
+    /// The same with the listener's prefix.
+    pub(crate) of_listener: usize,
     /// `max.connections.per.ip`, or what `max.connections.per.ip.overrides` says of the address.
     pub(crate) of_ip: usize,
 }
 
 impl ConnectionLimits {
-    /// The limits for a connection from `ip`.
-    pub(crate) fn of(settings: &NetworkSettings, ip: IpAddr) -> ConnectionLimits {
+    /// The limits for a connection from `ip` on a listener.
+    pub(crate) fn of(settings: &NetworkSettings, listener: &str, ip: IpAddr) -> ConnectionLimits {
+        let of_listener = settings.max_connections_of_listeners.get(listener).copied().unwrap_or(usize::MAX);
         let of_ip = settings.max_connections_per_ip_overrides.get(&ip.to_canonical());
         let of_ip = of_ip.copied().unwrap_or(settings.max_connections_per_ip);
-        ConnectionLimits { all: settings.max_connections, of_ip }
+        ConnectionLimits { all: settings.max_connections, of_listener, of_ip }
     }
 }
 
 /// One open connection. Dropping it makes room for another.
 pub(crate) struct ConnectionPermit {
     count: Arc<ConnectionCount>,
+    listener: Arc<str>,
     ip: IpAddr,
 }
 
@@ -183,26 +204,31 @@ impl ConnectionCount {
         Arc::default()
     }
 
-    /// Room for one more from `ip`.
+    /// Room for one more from `ip` on `listener`.
     ///
     /// # Errors
     /// The name of the setting that leaves no room.
     pub(crate) fn admit(
         self: &Arc<ConnectionCount>,
+        listener: &Arc<str>,
         ip: IpAddr,
         limits: ConnectionLimits,
     ) -> Result<ConnectionPermit, &'static str> {
         self.pace.count(Instant::now());
         let mut open = self.open.lock();
-        if open.0 >= limits.all {
+        if open.all >= limits.all {
             return Err("max.connections");
         }
-        if open.1.get(&ip).copied().unwrap_or(0) >= limits.of_ip {
+        if open.of_listener.get(listener).copied().unwrap_or(0) >= limits.of_listener {
+            return Err("the listener's max.connections");
+        }
+        if open.of_ip.get(&ip).copied().unwrap_or(0) >= limits.of_ip {
             return Err("max.connections.per.ip");
         }
-        open.0 += 1;
-        *open.1.entry(ip).or_default() += 1;
-        Ok(ConnectionPermit { count: Arc::clone(self), ip })
+        open.all += 1;
+        *open.of_listener.entry(Arc::clone(listener)).or_default() += 1;
+        *open.of_ip.entry(ip).or_default() += 1;
+        Ok(ConnectionPermit { count: Arc::clone(self), listener: Arc::clone(listener), ip })
     }
 
     /// Waits while `max.connection.creation.rate` is used up. Dropping the future changes nothing.
@@ -221,20 +247,16 @@ impl ConnectionCount {
 
     /// Open connections.
     pub(crate) fn open(&self) -> usize {
-        self.open.lock().0
+        self.open.lock().all
     }
 }
 
 impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         let mut open = self.count.open.lock();
-        open.0 -= 1;
-        if let Some(of_ip) = open.1.get_mut(&self.ip) {
-            *of_ip -= 1;
-            if *of_ip == 0 {
-                open.1.remove(&self.ip);
-            }
-        }
+        open.all -= 1;
+        less(&mut open.of_listener, &self.listener);
+        less(&mut open.of_ip, &self.ip);
     }
 }
 
@@ -273,15 +295,32 @@ mod tests {
     fn connections_are_counted_by_address() {
         let count = ConnectionCount::new();
         let (a, b) = (IpAddr::from([127, 0, 0, 1]), IpAddr::from([127, 0, 0, 2]));
-        let limits = ConnectionLimits { all: 3, of_ip: 2 };
-        let held = [count.admit(a, limits), count.admit(a, limits)];
-        assert_eq!(count.admit(a, limits).err(), Some("max.connections.per.ip"), "two from one address are the most");
-        let third = count.admit(b, limits);
+        let limits = ConnectionLimits { all: 3, of_listener: 9, of_ip: 2 };
+        let listener: Arc<str> = "PLAINTEXT".into();
+        let admit = |ip, limits| count.admit(&listener, ip, limits);
+        let held = [admit(a, limits), admit(a, limits)];
+        assert_eq!(admit(a, limits).err(), Some("max.connections.per.ip"), "two from one address are the most");
+        let third = admit(b, limits);
         assert!(third.is_ok());
-        assert_eq!(count.admit(b, limits).err(), Some("max.connections"), "three are the most in all");
-        assert!(count.admit(b, ConnectionLimits { all: 4, of_ip: 2 }).is_ok(), "a higher limit is in force at once");
+        assert_eq!(admit(b, limits).err(), Some("max.connections"), "three are the most in all");
+        assert!(admit(b, ConnectionLimits { all: 4, ..limits }).is_ok(), "a higher limit is in force at once");
         drop(held);
-        assert!(count.admit(a, limits).is_ok());
+        assert!(admit(a, limits).is_ok());
+    }
+
+    #[test]
+    fn a_listener_of_its_own_limit_leaves_room_on_the_others() {
+        let statics = Statics::merge([("listener.name.inside.max.connections".to_owned(), "1".to_owned())]);
+        let (statics, _) = statics.expect("the setting is good");
+        let layers = Layers { broker: None, cluster: None, statics: &statics };
+        let network = BrokerSettings::resolve(&layers).expect("the settings are good").network;
+        let (count, ip) = (ConnectionCount::new(), IpAddr::from([127, 0, 0, 1]));
+        let admit = |listener: &str| count.admit(&listener.into(), ip, ConnectionLimits::of(&network, listener, ip));
+        let held = admit("INSIDE");
+        assert_eq!(admit("INSIDE").err(), Some("the listener's max.connections"));
+        assert!(admit("OUTSIDE").is_ok() && admit("OUTSIDE").is_ok());
+        drop(held);
+        assert!(admit("INSIDE").is_ok());
     }
 
     #[test]
@@ -291,7 +330,7 @@ mod tests {
         let layers = Layers { broker: None, cluster: None, statics: &statics };
         let network = BrokerSettings::resolve(&layers).expect("the settings are good").network;
         for (ip, limit) in [("127.0.0.1", 5), ("::ffff:127.0.0.1", 5), ("127.0.0.2", i32::MAX as usize)] {
-            let limits = ConnectionLimits::of(&network, ip.parse().expect("an address"));
+            let limits = ConnectionLimits::of(&network, "PLAINTEXT", ip.parse().expect("an address"));
             assert_eq!(limits.of_ip, limit, "{ip}");
         }
     }

@@ -66,8 +66,8 @@ where
     F: Fn(&Connection) -> S,
 {
     let peer = connection.peer;
-    let limits = ConnectionLimits::of(&accept.settings.borrow().network, peer.ip());
-    let permit = match accept.count.admit(peer.ip(), limits) {
+    let limits = ConnectionLimits::of(&accept.settings.borrow().network, &accept.name, peer.ip());
+    let permit = match accept.count.admit(&accept.name, peer.ip(), limits) {
         Ok(permit) => permit,
         Err(limit) => {
             tracing::warn!(%peer, open = accept.count.open(), "connection refused: {limit} is reached");

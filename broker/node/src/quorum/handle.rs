@@ -26,6 +26,7 @@ use openraft::{Config, Raft, SnapshotPolicy};
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use super::describe::QuorumView;
 use super::error::{Fault, ProposeError, QuorumError};
@@ -105,6 +106,8 @@ pub struct Quorum {
     pub(super) reach: Option<Reach>,
     pub(super) held: Held,
     pub(super) incoming: Mutex<Incoming>,
+    /// When somebody who leads, or believes it, last counted this node among the members; at first when it started.
+    pub(super) counted_at: Mutex<Instant>,
     /// In this life. From then on nobody's refusal ends it.
     pub(super) has_caught_up: AtomicBool,
 }
@@ -134,9 +137,22 @@ impl Quorum {
         let silence_max = timers.election_min + timers.election_max;
         let watcher = tokio::spawn(leadership::watch(raft.metrics(), tell, silence_max));
         let (held, incoming) = (held, Mutex::default());
-        let has_caught_up = AtomicBool::new(false);
-        let quorum =
-            Quorum { raft, store, machine, leads, watcher, fault, me, may_vote, reach, held, incoming, has_caught_up };
+        let (counted_at, has_caught_up) = (Mutex::new(Instant::now()), AtomicBool::new(false));
+        let quorum = Quorum {
+            raft,
+            store,
+            machine,
+            leads,
+            watcher,
+            fault,
+            me,
+            may_vote,
+            reach,
+            held,
+            incoming,
+            counted_at,
+            has_caught_up,
+        };
         quorum.join(voters).await?;
         Ok(quorum)
     }

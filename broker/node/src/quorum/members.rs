@@ -4,8 +4,12 @@
 //! no log ── lowest listed id: first start (collect, decide, send) ─┐
 //!        ── anybody: ask the listed voters to be taken in ─────────┴─► voter or learner ── the leader does the rest
 //! leader ── learner with a voter's id, whose old directory is silent ─► takes the voter's place
-//!        ── learner whose id has come back with another directory ───► leaves
+//!        ── learner whose id has come back with another directory, or
+//!           of which no broker is registered, and it is silent ──────► leaves
 //! ```
+//! Whoever hears of no leader for the session timeout asks to be taken in, whatever its log says: it may have been removed
+//! while it was away.
+//!
 //! Holds: a membership changes through the log alone; a voter is replaced only by its own id, and only when its old
 //! directory has been silent for the session timeout.
 //!
@@ -33,6 +37,8 @@ use super::types::{Membership, NodeId, QuorumNode};
 
 /// Between two looks at the membership.
 const ROUND: Duration = Duration::from_millis(250);
+/// Rounds after which a wait is told at all: nodes that start together wait for each other, and an election takes its time.
+const TELL_FIRST: u32 = 12;
 /// Rounds after which the same wait is told again.
 const TELL_AGAIN: u32 = 40;
 
@@ -57,15 +63,20 @@ pub(crate) async fn keep_membership(quorum: Arc<Quorum>, session_timeout: Durati
         if metrics.state == ServerState::Leader {
             teller.hush();
             quorum.tell_own_address(&reach, &membership).await;
-            if let Some(change) = tending.look(&membership, &reach.contacts(), quorum.me, Instant::now()) {
+            let image = quorum.image();
+            let is_registered = |id| image.broker(id).is_some();
+            let (contacts, now) = (reach.contacts(), Instant::now());
+            if let Some(change) = tending.look(&membership, &contacts, is_registered, quorum.me, now) {
                 quorum.change(&change).await;
             }
         } else {
             tending.rest();
+            // What its own log says may be old: who is removed while away does not hear of it.
+            let is_counted = quorum.counted_at.lock().elapsed() < session_timeout;
             let is_member = membership.get_node(&quorum.me) == Some(&reach.network().advertised);
-            if metrics.current_leader.is_some() && is_member {
+            if metrics.current_leader.is_some() && is_member && is_counted {
                 teller.hush();
-            } else if let Err(error) = quorum.round(&reach, is_member, &mut teller).await {
+            } else if let Err(error) = quorum.round(&reach, is_counted, &mut teller).await {
                 quorum.fault.keep(error.clone());
                 tracing::error!(%error, "this node has no part in the metadata quorum");
                 // Whoever watches the quorum sees it end, with this cause.
@@ -77,10 +88,12 @@ pub(crate) async fn keep_membership(quorum: Arc<Quorum>, session_timeout: Durati
     }
 }
 
-/// Tells what is waited for, once, and again from time to time.
+/// Tells what is waited for once it lasts, and again from time to time.
 #[derive(Default)]
 struct Teller {
-    last: String,
+    /// What was told last, and how many rounds ago.
+    told: Option<(String, u32)>,
+    /// Rounds of this wait.
     rounds: u32,
 }
 
@@ -90,10 +103,21 @@ impl Teller {
     }
 
     fn waits(&mut self, text: String) {
-        self.rounds += 1;
-        if text != self.last || self.rounds >= TELL_AGAIN {
+        if self.is_due(&text) {
             tracing::warn!("metadata quorum: {text}");
-            (self.last, self.rounds) = (text, 0);
+            self.told = Some((text, 0));
+        }
+    }
+
+    /// One more round of waiting: is it to be told?
+    fn is_due(&mut self, text: &str) -> bool {
+        self.rounds += 1;
+        match &mut self.told {
+            Some((last, ago)) => {
+                *ago += 1;
+                last != text || *ago >= TELL_AGAIN
+            }
+            None => self.rounds >= TELL_FIRST,
         }
     }
 }
@@ -154,10 +178,12 @@ impl Quorum {
         }
     }
 
-    /// One round of a node that has no leader, or is no member under its address.
-    async fn round(&self, reach: &Reach, is_member: bool, teller: &mut Teller) -> Result<(), QuorumError> {
+    /// One round of a node that has no leader, or is no member under its address. `is_counted`: somebody led not long ago,
+    /// and reckoned with it.
+    async fn round(&self, reach: &Reach, is_counted: bool, teller: &mut Teller) -> Result<(), QuorumError> {
         let listed = &reach.network().listed;
-        if !is_member
+        let is_new = !self.raft.is_initialized().await.map_err(|fatal| self.stopped(&fatal))?;
+        if is_new
             && let Some(held) = self.held.voters()
             && held.contains_key(&self.me)
         {
@@ -168,7 +194,7 @@ impl Quorum {
         if lowest == Some(self.me.node) {
             self.collect(reach, listed, teller).await?;
         }
-        if self.membership().await.get_node(&self.me) == Some(&reach.network().advertised) {
+        if is_counted && self.membership().await.get_node(&self.me) == Some(&reach.network().advertised) {
             return Ok(());
         }
         self.ask_in(reach, listed, teller, lowest).await
@@ -308,7 +334,7 @@ impl Quorum {
                 voters.insert(*new);
                 self.raft.change_membership(voters, false).await
             }
-            tend::Change::Forget(id) => {
+            tend::Change::Forget(id) | tend::Change::Gone(id) => {
                 let change = ChangeMembers::RemoveNodes(BTreeSet::from([*id]));
                 self.raft.change_membership(change, true).await
             }
@@ -316,5 +342,25 @@ impl Quorum {
         if let Err(error) = changed {
             tracing::warn!(%error, "the membership could not be changed; it is tried again");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_is_told_once_it_lasts_then_when_it_changes_and_from_time_to_time() {
+        let mut teller = Teller::default();
+        let rounds = |teller: &mut Teller, text: &str| {
+            let told = (1..=TELL_AGAIN).find(|_| teller.is_due(text));
+            teller.told = Some((text.to_owned(), 0));
+            told
+        };
+        assert_eq!(rounds(&mut teller, "for a leader"), Some(TELL_FIRST));
+        assert_eq!(rounds(&mut teller, "for voter 2"), Some(1));
+        assert_eq!(rounds(&mut teller, "for voter 2"), Some(TELL_AGAIN));
+        teller.hush();
+        assert_eq!(rounds(&mut teller, "for voter 2"), Some(TELL_FIRST), "another wait");
     }
 }

@@ -8,6 +8,7 @@
 use ballast_wire::frame::ApiKey;
 use openraft::error::{CheckIsLeaderError, InstallSnapshotError, RaftError};
 use openraft::raft::VoteRequest;
+use tokio::time::Instant;
 
 use super::codec::{CodecError, Reader};
 use super::handle::Quorum;
@@ -66,6 +67,9 @@ impl Quorum {
         mut reader: Reader<'_>,
     ) -> Result<Result<Vec<u8>, Refused>, CodecError> {
         let mut out = Vec::new();
+        if matches!(key, rpc::APPEND | rpc::SNAPSHOT) {
+            *self.counted_at.lock() = Instant::now();
+        }
         let done = match key {
             rpc::APPEND => {
                 let append = rpc::append_of(&mut reader)?;

@@ -136,6 +136,12 @@ fn a_sole_replica_back_from_an_unclean_stop_leads_again_with_a_new_epoch() {
 }
 
 #[test]
+fn a_last_known_leader_that_is_no_replica_any_more_does_not_lead() {
+    let dead = Partition { isr: vec![], last_known_elr: vec![4], leader: NO_LEADER, ..healthy() };
+    assert_eq!(change(&dead, &[2, 4], true, |_| {}), None);
+}
+
+#[test]
 fn only_an_unclean_election_takes_a_replica_that_is_out_of_sync() {
     let dead = Partition { isr: vec![1], leader: NO_LEADER, ..healthy() };
     assert_eq!(change(&dead, &[3], false, |_| {}), None);

@@ -1,7 +1,9 @@
 //! Activation, proposals, parked answers, stepping down.
 
 use super::rig::{Rig, controller, new_topic};
-use crate::controller::{BrokerHeartbeat, Effect, Input, Refusal, Request, Response, TopicError};
+use crate::controller::{
+    AlterPartition, BrokerHeartbeat, Effect, Input, IsrChange, Refusal, Request, Response, TopicError,
+};
 use crate::image::{ConfigResource, FEATURE_ELR, Image, Record};
 use crate::machine::Machine as _;
 
@@ -102,6 +104,30 @@ fn stepping_down_drops_what_is_not_committed_and_answers_everybody() {
     let again = rig.ask(create("a"));
     let Response::CreateTopics(rows) = again else { panic!("no answer") };
     assert!(rows[0].1.is_ok(), "the dropped topic does not exist for the next term");
+}
+
+#[test]
+fn an_isr_that_is_on_its_way_to_the_log_is_lost_and_one_that_waits_is_not() {
+    let mut rig = Rig::with_brokers(false, &[1, 2, 3], &[]);
+    rig.create(&[new_topic("a", 2, 3)]);
+    let ids = [0, 1].map(|index| {
+        let topic = rig.image.topic("a").expect("it was made");
+        let partition = topic.partition(index).expect("it has two").clone();
+        let isr = vec![(partition.leader, rig.epoch(partition.leader))];
+        let change = IsrChange {
+            topic: topic.id,
+            index,
+            leader_epoch: partition.leader_epoch,
+            partition_epoch: partition.partition_epoch,
+            isr,
+            recovery: 0,
+        };
+        let (broker, broker_epoch) = (partition.leader, rig.epoch(partition.leader));
+        rig.send(Request::AlterPartition(AlterPartition { broker, broker_epoch, partitions: vec![change] }))
+    });
+    rig.step(Input::StepDown);
+    assert_eq!(rig.answer(ids[0]), Some(Response::Refused(Refusal::Lost)), "it may be committed yet");
+    assert_eq!(rig.answer(ids[1]), Some(Response::Refused(Refusal::NotController)), "it was never proposed");
 }
 
 #[test]

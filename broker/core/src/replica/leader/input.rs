@@ -40,7 +40,7 @@ pub enum IsrRefusal {
     Overtaken,
     /// This controller did not decide: NOT_CONTROLLER (41), STALE_BROKER_EPOCH (77), any other error.
     Undecided,
-    /// No answer came. The request may be applied now, later, or never.
+    /// No answer came, or the controller stepped down before it knew one: REQUEST_TIMED_OUT (7). The request may be applied now, later, or never.
     Lost,
 }
 
@@ -50,6 +50,7 @@ impl IsrRefusal {
     pub fn from_code(code: i16) -> IsrRefusal {
         match code {
             55 | 107 => IsrRefusal::Ineligible,
+            7 => IsrRefusal::Lost,
             3 | 42 | 74 | 95 | 100 | 108 => IsrRefusal::Overtaken,
             _ => IsrRefusal::Undecided,
         }

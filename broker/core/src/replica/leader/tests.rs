@@ -289,6 +289,7 @@ fn only_two_codes_say_that_a_proposal_was_not_applied() {
         assert_eq!(certain, code == 55 || code == 107, "{code}");
     }
     assert_eq!(IsrRefusal::from_code(95), IsrRefusal::Overtaken);
+    assert_eq!(IsrRefusal::from_code(7), IsrRefusal::Lost);
     assert_eq!(IsrRefusal::from_code(41), IsrRefusal::Undecided, "another controller may decide");
 }
 

@@ -119,7 +119,10 @@ pub(super) const LOGS: &[Setting] = &[
     long_or_null("log.roll.ms").scope(Cluster).used("Default of `segment.ms`."),
     int("log.segment.bytes", "1073741824").at_least(1_048_576).scope(Cluster).used("Default of `segment.bytes`."),
     long("log.segment.delete.delay.ms", "60000").at_least(0).scope(Cluster).used("Default of `file.delete.delay.ms`."),
-    int("max.decompressed.message.bytes", "2147483639").between(1, 2_147_483_639).scope(Cluster),
+    int("max.decompressed.message.bytes", "2147483639")
+        .between(1, 2_147_483_639)
+        .scope(Cluster)
+        .used("Default of the topic config of that name."),
     int("message.max.bytes", "1048588").at_least(0).scope(Cluster).used("Default of `max.message.bytes`."),
     int("num.partitions", "1").at_least(1).used("Partitions of a topic whose creator did not say."),
     int("num.recovery.threads.per.data.dir", "2")

@@ -25,7 +25,7 @@ pub(super) const SERVER: &[Setting] = &[
     string("listener.security.protocol.map", "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT").used("Security protocol of each listener name, `NAME:PROTOCOL`."),
     list("listeners", "PLAINTEXT://:9092").used("Addresses to listen on, `NAME://host:port`. An empty host is every interface, port 0 a free port. `--listen` sets the one for clients."),
     int("max.connection.creation.rate", "2147483647").at_least(0).scope(Cluster).used("New connections per second at most."),
-    int("max.connections", "2147483647").at_least(0).scope(Cluster).used("Connections that the broker keeps open at most."),
+    int("max.connections", "2147483647").at_least(0).scope(Cluster).used("Connections that the broker keeps open at most; with a listener's prefix, that the listener does."),
     int("max.connections.per.ip", "2147483647").at_least(0).scope(Cluster).used("Connections from one address at most."),
     string("max.connections.per.ip.overrides", "").scope(Cluster).used("Other limits for single addresses, `host:limit`."),
     int("max.request.partition.size.limit", "2000").at_least(1).used("Partitions that one DescribeTopicPartitions answer holds at most."),

@@ -25,7 +25,7 @@ pub(super) const TOPICS: &[Setting] = &[
     long("local.retention.bytes", "-2").at_least(-2).scope(Topic).synonyms(&[same("log.local.retention.bytes")]),
     long("local.retention.ms", "-2").at_least(-2).scope(Topic).synonyms(&[same("log.local.retention.ms")]),
     long("max.compaction.lag.ms", "9223372036854775807").at_least(1).scope(Topic).synonyms(&[same("log.cleaner.max.compaction.lag.ms")]).used("A record is compacted after this long at the latest."),
-    int("max.decompressed.message.bytes", "2147483639").between(1, 2_147_483_639).scope(Topic).synonyms(&[same("max.decompressed.message.bytes")]),
+    int("max.decompressed.message.bytes", "2147483639").between(1, 2_147_483_639).scope(Topic).synonyms(&[same("max.decompressed.message.bytes")]).used("Most bytes that a compressed batch opens to where it is opened; a small batch opens to 32 MiB at most, a large one to 16 times its size."),
     int("max.message.bytes", "1048588").at_least(0).scope(Topic).synonyms(&[same("message.max.bytes")]).used("Largest batch, as it is sent."),
     long("message.timestamp.after.max.ms", "3600000").at_least(0).scope(Topic).synonyms(&[same("log.message.timestamp.after.max.ms")]).used("How far a record's time may lie ahead of the broker's."),
     long("message.timestamp.before.max.ms", "9223372036854775807").at_least(0).scope(Topic).synonyms(&[same("log.message.timestamp.before.max.ms")]).used("How far a record's time may lie behind the broker's."),

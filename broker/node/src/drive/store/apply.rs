@@ -63,6 +63,7 @@ impl Store {
         if !state.replicas.contains(&self.config.me) {
             if let Some(partition) = hosted {
                 self.delete_partition(&partition, self.topic_settings(image, &topic.name).file_delete_delay_ms);
+                self.sync_names(partition.directory());
             }
             return;
         }
@@ -135,14 +136,15 @@ impl Store {
             let delay_ms = partition.log.config().file_delete_delay_ms;
             self.delete_partition(partition, delay_ms);
         }
-        // A topic made again under the name must not find the offsets of this one.
         let dirs: BTreeSet<Uuid> = partitions.iter().map(|partition| partition.directory()).collect();
         for dir in dirs {
+            self.sync_names(dir);
+            // A topic made again under the name must not find the offsets of this one.
             self.save_recovery(dir);
         }
     }
 
-    /// Takes a partition out of service; its folder is renamed now and unlinked later.
+    /// Takes a partition out of service; its folder is renamed now and unlinked later. The caller calls `sync_names`.
     fn delete_partition(&self, partition: &Arc<Partition>, delay_ms: i64) {
         self.hosted.remove(partition.topic_id, partition.index);
         self.cancel_move_of(partition);
@@ -154,14 +156,21 @@ impl Store {
         let plain = PartitionDir::new(&partition.topic, partition.index);
         let folder = partition.log.dir();
         let doomed = folder.with_file_name(plain.with(DirState::Delete(self.random_id())).to_string());
-        match partition.log.rename_dir(&doomed) {
+        // Nothing of it needs to reach the disk any more.
+        match partition.log.doom(&doomed) {
             Ok(()) => self.doomed.lock().push((self.now_ms().saturating_add(delay_ms), doomed)),
             Err(error) => {
                 tracing::error!(folder = %folder.display(), %error, "a deleted partition cannot be renamed");
             }
         }
-        // Nothing of it needs to reach the disk any more.
-        partition.log.abandon();
+    }
+
+    /// Makes the names of folders in a directory survive a crash. One sync for all that were renamed.
+    pub(super) fn sync_names(&self, directory: Uuid) {
+        let Some(dir) = self.dir(directory) else { return };
+        if let Err(error) = self.config.disk.sync_dir(&dir.path) {
+            self.dir_failed(dir, &format!("its folder cannot be synced: {error}"));
+        }
     }
 
     fn topics_with_new_configs(&self, image: &Image, changed: &BTreeSet<ConfigResource>) -> BTreeSet<Arc<str>> {

@@ -1,12 +1,14 @@
 //! What a leader changes about the membership by itself.
 //!
 //! Holds: one change at a time, each through the log; a voter leaves only for a learner with its id, and not before its own
-//! directory has been silent for the session timeout of this reign.
+//! directory has been silent for the session timeout of this reign. A learner leaves by the same silence, once it has come
+//! back with another directory or its broker is registered no more; one that was forgotten too soon asks to be taken in again.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+use ballast_wire::BrokerId;
 use tokio::time::Instant;
 
 use super::super::network::Contact;
@@ -24,6 +26,8 @@ pub(super) enum Change {
     },
     /// A learner leaves: its id has come back with another directory.
     Forget(NodeId),
+    /// A learner leaves: no broker of its id is registered.
+    Gone(NodeId),
 }
 
 impl fmt::Display for Change {
@@ -31,6 +35,9 @@ impl fmt::Display for Change {
         match self {
             Change::Replace { old, new } => write!(f, "{new} has come back without its data and replaces voter {old}"),
             Change::Forget(id) => write!(f, "learner {id} has come back with another directory and is forgotten"),
+            Change::Gone(id) => {
+                write!(f, "learner {id} is silent, no broker is registered for it, and it is forgotten")
+            }
         }
     }
 }
@@ -52,11 +59,12 @@ impl Tending {
         self.leads_since = None;
     }
 
-    /// What is to be changed now.
+    /// What is to be changed now. `is_registered`: is there a broker of this id?
     pub(super) fn look(
         &mut self,
         membership: &Membership,
         contacts: &BTreeMap<NodeId, Contact>,
+        is_registered: impl Fn(BrokerId) -> bool,
         me: NodeId,
         now: Instant,
     ) -> Option<Change> {
@@ -80,8 +88,13 @@ impl Tending {
             let is_newer =
                 |other: NodeId| other.node == learner.node && other != learner && heard(&other) > heard(&learner);
             let come_back = membership.nodes().any(|(other, _)| is_newer(*other));
-            if come_back && silence(&learner) >= self.session_timeout {
-                return Some(Change::Forget(learner));
+            if silence(&learner) >= self.session_timeout {
+                if come_back {
+                    return Some(Change::Forget(learner));
+                }
+                if !is_registered(learner.node) {
+                    return Some(Change::Gone(learner));
+                }
             }
         }
         None
@@ -119,7 +132,7 @@ mod tests {
         let members = membership(&[me, other, old], &[new]);
         let mut tending = Tending::new(SESSION);
         let look = |tending: &mut Tending, at: Duration| {
-            tending.look(&members, &contacts(&[(other, start + at), (new, start + at)]), me, start + at)
+            tending.look(&members, &contacts(&[(other, start + at), (new, start + at)]), |_| true, me, start + at)
         };
         assert_eq!(look(&mut tending, Duration::ZERO), None);
         assert_eq!(look(&mut tending, SESSION - Duration::from_millis(1)), None);
@@ -135,9 +148,9 @@ mod tests {
         let (me, old, new) = (id(1, 1), id(3, 1), id(3, 2));
         let members = membership(&[me, id(2, 1), old], &[new]);
         let mut tending = Tending::new(SESSION);
-        assert_eq!(tending.look(&members, &BTreeMap::new(), me, start), None);
-        assert_eq!(tending.look(&members, &contacts(&[(old, later), (new, later)]), me, later), None);
-        assert_eq!(tending.look(&members, &contacts(&[(new, start)]), me, later), None);
+        assert_eq!(tending.look(&members, &BTreeMap::new(), |_| true, me, start), None);
+        assert_eq!(tending.look(&members, &contacts(&[(old, later), (new, later)]), |_| true, me, later), None);
+        assert_eq!(tending.look(&members, &contacts(&[(new, start)]), |_| true, me, later), None);
     }
 
     #[test]
@@ -147,9 +160,26 @@ mod tests {
         let (me, old, new, away) = (id(1, 1), id(4, 1), id(4, 2), id(5, 1));
         let members = membership(&[me], &[old, new, away]);
         let mut tending = Tending::new(SESSION);
-        assert_eq!(tending.look(&members, &BTreeMap::new(), me, start), None);
+        assert_eq!(tending.look(&members, &BTreeMap::new(), |_| true, me, start), None);
         let contacts = contacts(&[(old, start), (new, later)]);
-        assert_eq!(tending.look(&members, &contacts, me, later), Some(Change::Forget(old)));
+        assert_eq!(tending.look(&members, &contacts, |_| true, me, later), Some(Change::Forget(old)));
+    }
+
+    #[test]
+    fn a_learner_without_a_registered_broker_is_forgotten_once_it_is_silent_for_the_session() {
+        let start = Instant::now();
+        let later = start + 2 * SESSION;
+        let (me, stays, unregistered, new) = (id(1, 1), id(4, 1), id(5, 1), id(6, 1));
+        let members = membership(&[me, id(2, 1)], &[stays, unregistered, new]);
+        let registered = |node| node == stays.node;
+        let mut tending = Tending::new(SESSION);
+        let heard = contacts(&[(new, start)]);
+        assert_eq!(tending.look(&members, &heard, registered, me, start), None);
+        assert_eq!(tending.look(&members, &heard, registered, me, start + SESSION / 2), None);
+        let heard = contacts(&[(new, later)]);
+        let gone = Some(Change::Gone(unregistered));
+        assert_eq!(tending.look(&members, &heard, registered, me, later), gone, "no other, and no voter");
+        assert_eq!(tending.look(&members, &heard, |node| node != new.node, me, later), None, "it is about to register");
     }
 
     #[test]
@@ -161,7 +191,7 @@ mod tests {
         let members = Membership::new(joint, nodes.into_iter().collect::<BTreeMap<_, _>>());
         let mut tending = Tending::new(SESSION);
         let later = start + 2 * SESSION;
-        assert_eq!(tending.look(&members, &contacts(&[(new, start)]), me, start), None);
-        assert_eq!(tending.look(&members, &contacts(&[(new, later)]), me, later), None);
+        assert_eq!(tending.look(&members, &contacts(&[(new, start)]), |_| true, me, start), None);
+        assert_eq!(tending.look(&members, &contacts(&[(new, later)]), |_| true, me, later), None);
     }
 }

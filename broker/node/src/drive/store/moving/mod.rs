@@ -197,10 +197,12 @@ impl Store {
         let FutureReplica { partition, dir, log, .. } = future;
         tracing::info!(topic = %partition.topic, partition = partition.index, to = %dir.path.display(), why, "a replica's move to another log directory ends");
         dir.forget(future);
-        log.abandon();
         let doomed = folder(dir, partition, DirState::Delete(self.random_id()));
-        match log.rename_dir(&doomed) {
-            Ok(()) => self.doomed.lock().push((self.now_ms(), doomed)),
+        match log.doom(&doomed) {
+            Ok(()) => {
+                self.doomed.lock().push((self.now_ms(), doomed));
+                self.sync_names(dir.id);
+            }
             Err(error) => {
                 tracing::warn!(folder = %log.dir().display(), %error, "an unfinished copy cannot be renamed");
             }
