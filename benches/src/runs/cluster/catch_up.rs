@@ -4,8 +4,9 @@
 //! part of it, and is shown apart.
 
 use super::Plan;
-use super::pair::{Pair, REPLICATED};
+use super::pair::Pair;
 use super::report::{Report, Row};
+use super::topic::REPLICATED;
 use crate::Failure;
 use crate::broker::Cluster;
 use crate::client::Topic;

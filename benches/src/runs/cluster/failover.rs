@@ -13,8 +13,9 @@ use std::path::Path;
 
 use self::prober::Prober;
 use super::Plan;
-use super::pair::{Pair, REPLICATED};
+use super::pair::Pair;
 use super::report::{Report, Row};
+use super::topic::REPLICATED;
 use crate::Failure;
 use crate::broker::{Cluster, Software};
 use crate::client::Topic;

@@ -2,9 +2,10 @@
 //! the slower of the two can take.
 
 use super::Plan;
-use super::pair::{Pair, REPLICAS, ready_topic};
+use super::pair::Pair;
 use super::report::{Report, Row};
 use super::throughput::{Load, produce};
+use super::topic::{REPLICAS, ready_topic};
 use crate::broker::Cluster;
 use crate::load::{self, Outcome, Pace, Produce, Span, Target};
 use crate::stats::three_digits;

@@ -7,8 +7,9 @@
 use std::path::Path;
 
 use super::Plan;
-use super::pair::{Both, REPLICAS, REPLICATED};
+use super::both::Both;
 use super::report::{Report, Row};
+use super::topic::{REPLICAS, REPLICATED};
 use crate::broker::{Cluster, Software};
 use crate::client::{Client, Topic};
 use crate::clock::{SECOND_NS, now_ns, rest, seconds_between};

@@ -12,6 +12,7 @@
 //!
 //! Read next: `pair` (the clusters and their turns), `report` (tables and JSON).
 
+mod both;
 mod catch_up;
 mod failover;
 mod latency;
@@ -19,6 +20,7 @@ mod many;
 mod pair;
 mod report;
 mod throughput;
+mod topic;
 
 use std::path::Path;
 
@@ -90,7 +92,7 @@ pub fn run(
             Bench::P4 | Bench::L3 | Bench::R1 => {
                 let pair = match &mut warm {
                     Some(pair) => pair,
-                    none => none.insert(Pair::warmed(ours, peer, root, plan)?),
+                    none => none.insert(warm_pair(ours, peer, root, plan)?),
                 };
                 match bench {
                     Bench::P4 => throughput::run(pair, plan, &mut report)?,
@@ -112,4 +114,11 @@ pub fn run(
         }
     }
     Ok(())
+}
+
+/// A pair whose peer is warm.
+fn warm_pair(ours: &Software, peer: Option<&Software>, root: &Path, plan: &Plan) -> Result<Pair, Failure> {
+    let pair = Pair::started(ours, peer, root, &[])?;
+    throughput::warm_peer(&pair, plan.peer_warm_seconds)?;
+    Ok(pair)
 }

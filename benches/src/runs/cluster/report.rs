@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use serde_json::{Value, json};
 
-use super::pair::Both;
+use super::both::Both;
 use crate::stats::three_digits;
 
 /// Every figure so far.

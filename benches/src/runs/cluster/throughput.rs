@@ -2,8 +2,10 @@
 //! in turns with the same load on one replica, and with the peer's three nodes.
 
 use super::Plan;
-use super::pair::{Both, Pair, REPLICAS, ready_topic};
+use super::both::Both;
+use super::pair::Pair;
 use super::report::{Report, Row};
+use super::topic::{REPLICAS, ready_topic};
 use crate::broker::Cluster;
 use crate::load::{self, Outcome, Pace, Produce, Span, Target};
 use crate::runs::case::PRODUCE_WINDOW;
@@ -19,13 +21,22 @@ pub(super) struct Load {
     pub(super) partitions: i32,
 }
 
-/// The loads of P4.
-pub(super) const LOADS: [Load; 4] = [
+const LOADS: [Load; 4] = [
     Load { name: "16 KiB batches, 1 partition", batch_bytes: 16 << 10, partitions: 1 },
     Load { name: "16 KiB batches, 12 partitions", batch_bytes: 16 << 10, partitions: 12 },
     Load { name: "1 MB batches, 1 partition", batch_bytes: 1_000_000, partitions: 1 },
     Load { name: "1 MB batches, 12 partitions", batch_bytes: 1_000_000, partitions: 12 },
 ];
+
+/// Drives the peer with each load, so that its code is compiled before anything counts.
+pub(super) fn warm_peer(pair: &Pair, seconds: f64) -> Result<(), Failure> {
+    let Some(peer) = pair.peer() else { return Ok(()) };
+    let share = Span { seconds: seconds / LOADS.len() as f64, bytes: u64::MAX };
+    for load in &LOADS {
+        produce(peer, load, REPLICAS, Span { seconds: 0.0, bytes: 0 }, share)?;
+    }
+    Ok(())
+}
 
 pub(super) fn run(pair: &mut Pair, plan: &Plan, report: &mut Report) -> Result<(), Failure> {
     let span = Span { seconds: plan.seconds, bytes: plan.window_bytes_max };

@@ -3,7 +3,7 @@
 //! Holds: what outlives the process is the log, the checkpointed watermark and the note of a clean stop; a power loss cuts the
 //! log besides.
 
-use ballast_wire::{BrokerId, Offset, PartitionEpoch};
+use ballast_wire::{BrokerId, Offset, PartitionEpoch, Uuid};
 
 use super::log::SimLog;
 use super::network::Life;
@@ -156,4 +156,12 @@ impl Broker {
             self.log.sync();
         }
     }
+}
+
+/// What one life of a broker calls itself.
+pub(super) fn incarnation(broker: BrokerId, life: u64) -> Uuid {
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&life.to_be_bytes());
+    bytes[15] = broker as u8;
+    Uuid(bytes)
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ballast_wire::{BrokerId, Uuid};
 
-use super::broker::{Call, Role};
+use super::broker::{Call, Role, incarnation};
 use super::network::{Message, QUORUM};
 use super::plan::Planted;
 use super::quorum::FEATURE_RANGES;
@@ -18,14 +18,6 @@ use crate::replica::{self, IsrRefusal, Leader, LeaderConfig, LeaderState};
 
 /// A question without an answer is given up after this long.
 const CALL_TIMEOUT_MS: Tick = 120;
-
-/// What one life of a broker calls itself.
-pub(super) fn incarnation(broker: BrokerId, life: u64) -> Uuid {
-    let mut bytes = [0; 16];
-    bytes[..8].copy_from_slice(&life.to_be_bytes());
-    bytes[15] = broker as u8;
-    Uuid(bytes)
-}
 
 impl World {
     pub(super) fn step_leader(&mut self, at: usize, input: replica::Input) {

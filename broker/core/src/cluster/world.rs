@@ -4,7 +4,7 @@
 
 use ballast_wire::{BrokerId, Offset};
 
-use super::broker::{Broker, Role};
+use super::broker::{Broker, Role, incarnation};
 use super::history::History;
 use super::network::{Envelope, Life, Message, Network};
 use super::plan::Plan;
@@ -227,7 +227,6 @@ impl World {
     /// Does the committed metadata know this life of the broker?
     pub(super) fn is_registered(&self, broker: &Broker) -> bool {
         let registered = self.quorum.image.broker(broker.id);
-        broker.up
-            && registered.is_some_and(|known| known.incarnation == super::drive::incarnation(broker.id, broker.life))
+        broker.up && registered.is_some_and(|known| known.incarnation == incarnation(broker.id, broker.life))
     }
 }

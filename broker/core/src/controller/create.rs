@@ -8,7 +8,7 @@ use ballast_wire::{BrokerId, PartitionIndex, Uuid};
 
 use super::Entropy;
 use super::draft::Draft;
-use super::drain::is_drained;
+use super::drained::is_drained;
 use super::error::TopicError;
 use super::names::{self, Collisions};
 use super::placement::{Candidate, place};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ballast_wire::{BrokerId, PartitionIndex, Uuid};
 
 use super::change::{Change, Election};
-use super::drain::is_drained;
+use super::drained::is_drained;
 use super::event::{Event, Standing};
 use crate::image::{Directories, Image, Partition, Record};
 use crate::settings::{Layers, Statics, topic_flag, topic_number};

@@ -9,28 +9,14 @@
 //!
 //! Holds: a drained broker loses no leadership that no other in-sync replica can take: emptying costs no availability.
 
-use std::collections::BTreeSet;
-
 use ballast_wire::BrokerId;
 
 use super::draft::Draft;
+use super::drained::{DRAIN_LEADERS, drained};
 use crate::image::{ConfigResource, Image, Record};
-
-/// The setting.
-pub const DRAIN_LEADERS: &str = "ballast.drain.leaders";
 
 /// Leaderships handed over in one pass; the log takes others' changes in between.
 const PER_PASS_MAX: usize = 1_000;
-
-/// Shall the broker lead only what nobody else can?
-pub(super) fn is_drained(image: &Image, broker: BrokerId) -> bool {
-    let own = image.configs(&ConfigResource::broker(broker));
-    own.and_then(|configs| configs.get(DRAIN_LEADERS)).is_some_and(|value| value.trim().eq_ignore_ascii_case("true"))
-}
-
-fn drained(image: &Image) -> BTreeSet<BrokerId> {
-    image.brokers().map(|broker| broker.id).filter(|id| is_drained(image, *id)).collect()
-}
 
 /// Is any broker drained?
 pub(super) fn is_under_way(image: &Image) -> bool {

@@ -4,7 +4,7 @@ use ballast_wire::{NO_LEADER, PartitionIndex, Uuid};
 
 use super::change::Election;
 use super::draft::Draft;
-use super::drain::is_drained;
+use super::drained::is_drained;
 use super::error::ElectionError;
 
 /// Leaderships given back in one pass.

@@ -28,6 +28,7 @@ mod delete;
 mod dirs;
 mod draft;
 mod drain;
+mod drained;
 mod elect;
 mod error;
 mod event;
@@ -39,7 +40,7 @@ mod request;
 mod sessions;
 mod turn;
 
-pub use drain::DRAIN_LEADERS;
+pub use drained::DRAIN_LEADERS;
 pub use error::{
     AlterPartitionError, AssignError, BrokerError, ConfigError, ElectionError, FeatureError, Refusal, TopicError,
 };
