@@ -24,7 +24,6 @@ pub mod group;
 mod metadata;
 mod negotiate;
 pub mod producer;
-mod properties;
 mod retry;
 mod world;
 
@@ -36,6 +35,5 @@ pub use connection::{Connection, ConnectionOptions, Pending, RawRequest};
 pub use error::ClientError;
 pub use metadata::{Broker, Metadata, PartitionMetadata, TopicMetadata};
 pub use negotiate::ApiVersions;
-pub use properties::parse_properties;
 pub use retry::Retry;
 pub use world::World;

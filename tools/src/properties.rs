@@ -6,15 +6,16 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use ballast_client::parse_properties;
 use ballast_core::settings::nearest;
+use ballast_wire::properties;
 
 use crate::error::Failure;
 
 /// Reads the file. Names that nobody knows are warned of.
 pub(crate) fn read(path: &Path) -> Result<BTreeMap<String, String>, Failure> {
     let text = std::fs::read_to_string(path).map_err(|e| Failure::at(path, e))?;
-    let properties = parse_properties(&text);
+    let entries = properties::parse(&text).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
+    let properties: BTreeMap<String, String> = entries.into_iter().map(|entry| (entry.key, entry.value)).collect();
     for name in properties.keys() {
         if let Some(warning) = warning(name) {
             eprintln!("ballast: {}: {warning}", path.display());

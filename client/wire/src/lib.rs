@@ -16,6 +16,7 @@ pub mod frame;
 pub mod hash;
 pub mod ids;
 pub mod produce;
+pub mod properties;
 pub mod shared;
 
 pub use chunk::{Chunk, FileRange};

@@ -3,7 +3,8 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use ballast_core::settings::{Notice, Statics, from_environment, parse_host_port, parse_properties};
+use ballast_core::settings::{Notice, Statics, from_environment, parse_host_port};
+use ballast_wire::properties;
 use tempfile::TempDir;
 
 use super::Serve;
@@ -68,7 +69,8 @@ fn from_file(arguments: &Serve) -> Result<Vec<(String, String)>, Failure> {
     let Some(path) = &arguments.config else { return Ok(Vec::new()) };
     let text = std::fs::read_to_string(path)
         .map_err(|error| Failure::new(format!("cannot read {}: {error}", path.display())))?;
-    parse_properties(&text).map_err(|error| Failure::new(format!("{}: {error}", path.display())))
+    let entries = properties::parse(&text).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
+    Ok(entries.into_iter().map(|entry| (entry.key, entry.value)).collect())
 }
 
 fn from_flags(arguments: &Serve) -> Vec<(String, String)> {

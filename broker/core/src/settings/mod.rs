@@ -17,7 +17,6 @@ mod error;
 mod layers;
 mod nearest;
 mod numbers;
-mod properties;
 mod render;
 mod roles;
 mod row;
@@ -39,7 +38,6 @@ pub use numbers::{
     GroupSettings, LogSettings, MembershipSettings, NetworkSettings, QuorumSettings, QuotaSettings,
     ReplicationSettings, TopicDefaults, TransactionSettings,
 };
-pub use properties::{PropertiesError, parse_properties};
 pub use render::render_markdown;
 pub use roles::Roles;
 pub use row::{Row, Source, Synonym};

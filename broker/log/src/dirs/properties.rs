@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use ballast_wire::{BrokerId, Uuid};
+use ballast_wire::{BrokerId, Uuid, properties};
 
 use super::error::Malformed;
 
@@ -48,7 +48,8 @@ impl fmt::Display for MetaProperties {
 /// Reads the file. The second value is our format, `None` in a file of Kafka's; when that is missing or from the future,
 /// the other keys are read as far as they go, because the caller refuses the folder anyway.
 pub(super) fn parse(text: &str) -> Result<(MetaProperties, Option<u32>), Malformed> {
-    let keys = parse_properties(text)?;
+    let keys = properties::parse(text).map_err(|error| Malformed::at(error.line, r"\u without four digits"))?;
+    let keys: BTreeMap<_, _> = keys.into_iter().map(|entry| (entry.key, (entry.line, entry.value))).collect();
     let format: Option<u32> = optional(&keys, FORMAT_KEY)?;
     if format.is_none_or(|format| format > FORMAT_VERSION) {
         let meta = MetaProperties { node_id: -1, directory_id: Uuid::ZERO, cluster_id: None };
@@ -75,87 +76,9 @@ fn required<T: FromStr>(keys: &BTreeMap<String, (usize, String)>, key: &str) -> 
     optional(keys, key)?.ok_or_else(|| Malformed::at(0, format!("{key} is missing")))
 }
 
-/// Java's properties: comments, `=`, `:` or blanks between key and value, escapes, and lines that go on after a `\`.
-/// Returns the line and the value of each key; the last one counts.
-fn parse_properties(text: &str) -> Result<BTreeMap<String, (usize, String)>, Malformed> {
-    let mut keys = BTreeMap::new();
-    let mut lines = text.lines().enumerate();
-    while let Some((index, line)) = lines.next() {
-        let line = line.trim_start();
-        if line.is_empty() || line.starts_with(['#', '!']) {
-            continue;
-        }
-        let mut whole = line.to_owned();
-        while ends_in_escape(&whole) {
-            whole.pop();
-            let Some((_, next)) = lines.next() else { break };
-            whole.push_str(next.trim_start());
-        }
-        let (key, value) = split(&whole);
-        let number = index + 1;
-        keys.insert(unescape(key, number)?, (number, unescape(value, number)?));
-    }
-    Ok(keys)
-}
-
-fn ends_in_escape(line: &str) -> bool {
-    line.bytes().rev().take_while(|&byte| byte == b'\\').count() % 2 == 1
-}
-
-/// Key and value, still escaped.
-fn split(line: &str) -> (&str, &str) {
-    let mut escaped = false;
-    let end = line.find(|c: char| {
-        let is_end = !escaped && matches!(c, '=' | ':' | ' ' | '\t' | '\x0c');
-        escaped = !escaped && c == '\\';
-        is_end
-    });
-    let Some(end) = end else { return (line, "") };
-    let rest = line[end..].trim_start();
-    (&line[..end], rest.strip_prefix(['=', ':']).unwrap_or(rest).trim_start())
-}
-
-fn unescape(text: &str, line: usize) -> Result<String, Malformed> {
-    let mut out = String::with_capacity(text.len());
-    let mut chars = text.chars();
-    while let Some(c) = chars.next() {
-        if c != '\\' {
-            out.push(c);
-            continue;
-        }
-        match chars.next() {
-            Some('t') => out.push('\t'),
-            Some('n') => out.push('\n'),
-            Some('r') => out.push('\r'),
-            Some('f') => out.push('\x0c'),
-            Some('u') => {
-                let digits: String = chars.by_ref().take(4).collect();
-                let code = u32::from_str_radix(&digits, 16).ok().filter(|_| digits.len() == 4);
-                let bad = || Malformed::at(line, format!("\\u{digits} is no character"));
-                out.push(code.and_then(char::from_u32).ok_or_else(bad)?);
-            }
-            Some(other) => out.push(other),
-            None => {}
-        }
-    }
-    Ok(out)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn values(text: &str) -> Vec<(String, String)> {
-        parse_properties(text).unwrap().into_iter().map(|(key, (_, value))| (key, value)).collect()
-    }
-
-    #[test]
-    fn properties_are_read_as_java_reads_them() {
-        let text = "# comment\n! another\n\n a = 1\nb:2\nc 3\nd\ne=x\\=y\\u0041\\\n   \\tz\nk\\ ey=v  \n";
-        let expected = [("a", "1"), ("b", "2"), ("c", "3"), ("d", ""), ("e", "x=yA\tz"), ("k ey", "v  ")];
-        assert_eq!(values(text), expected.map(|(key, value)| (key.to_owned(), value.to_owned())));
-        assert_eq!(parse_properties("a=\\u12").unwrap_err().to_string(), "line 1: \\u12 is no character");
-    }
 
     #[test]
     fn a_file_reads_back_as_it_was_written() {

@@ -1,4 +1,4 @@
-//! Reads the text of a `server.properties` file: Java's properties syntax.
+//! Java's properties syntax: what configuration files of brokers and clients, and `meta.properties`, are written in.
 //!
 //! ```text
 //! # comment      ! comment
@@ -16,12 +16,23 @@ pub struct PropertiesError {
     pub line: usize,
 }
 
-/// The pairs in the file, in order; a key may come twice (the last one counts).
+/// One entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Property {
+    /// Number of the line that it begins on, from 1.
+    pub line: usize,
+    /// What is before the separator, without escapes.
+    pub key: String,
+    /// What is after it; empty if there is none.
+    pub value: String,
+}
+
+/// The entries of the text, in order; a key may come twice (the last one counts).
 ///
 /// # Errors
 /// A malformed `\u` escape: the only thing that Java refuses.
-pub fn parse_properties(text: &str) -> Result<Vec<(String, String)>, PropertiesError> {
-    let mut pairs = Vec::new();
+pub fn parse(text: &str) -> Result<Vec<Property>, PropertiesError> {
+    let mut properties = Vec::new();
     let mut lines = text.lines().enumerate();
     while let Some((at, line)) = lines.next() {
         let line = line.trim_start_matches(is_blank);
@@ -34,9 +45,11 @@ pub fn parse_properties(text: &str) -> Result<Vec<(String, String)>, PropertiesE
             let Some((_, next)) = lines.next() else { break };
             whole.push_str(next.trim_start_matches(is_blank));
         }
-        pairs.push(pair(&whole).ok_or(PropertiesError { line: at + 1 })?);
+        let line = at + 1;
+        let (key, value) = pair(&whole).ok_or(PropertiesError { line })?;
+        properties.push(Property { line, key, value });
     }
-    Ok(pairs)
+    Ok(properties)
 }
 
 fn is_blank(c: char) -> bool {
@@ -112,8 +125,13 @@ fn utf16(chars: &mut std::str::Chars<'_>) -> Option<char> {
 mod tests {
     use super::*;
 
+    fn pairs(text: &str) -> Vec<(String, String)> {
+        let properties = parse(text).expect("the text is valid").into_iter();
+        properties.map(|property| (property.key, property.value)).collect()
+    }
+
     fn one(text: &str) -> (String, String) {
-        let mut pairs = parse_properties(text).expect("the text is valid");
+        let mut pairs = pairs(text);
         assert_eq!(pairs.len(), 1, "{text:?} gave {pairs:?}");
         pairs.remove(0)
     }
@@ -137,7 +155,7 @@ mod tests {
     #[test]
     fn a_trailing_backslash_joins_lines_and_an_escaped_one_does_not() {
         assert_eq!(one("a=b,\\\n    c"), pair_of("a", "b,c"));
-        assert_eq!(parse_properties("a=b\\\\\nc=d"), Ok(vec![pair_of("a", "b\\"), pair_of("c", "d")]));
+        assert_eq!(pairs("a=b\\\\\nc=d"), [pair_of("a", "b\\"), pair_of("c", "d")]);
         assert_eq!(one("a=b\\"), pair_of("a", "b"));
     }
 
@@ -150,7 +168,21 @@ mod tests {
     fn escapes_are_those_of_java() {
         assert_eq!(one("a=\\u00e9\\t\\q\\\\"), pair_of("a", "é\tq\\"));
         assert_eq!(one("a=\\ud83d\\ude00"), pair_of("a", "😀"));
-        assert_eq!(parse_properties("x=1\na=\\u12"), Err(PropertiesError { line: 2 }));
-        assert_eq!(parse_properties("a=\\u+123"), Err(PropertiesError { line: 1 }));
+        assert_eq!(parse("x=1\na=\\u12"), Err(PropertiesError { line: 2 }));
+        assert_eq!(parse("a=\\u+123"), Err(PropertiesError { line: 1 }));
+    }
+
+    #[test]
+    fn an_entry_is_told_with_the_line_that_it_begins_on() {
+        let lines: Vec<usize> =
+            parse("# x\na=1,\\\n  2\n\nb=3").expect("it is valid").iter().map(|it| it.line).collect();
+        assert_eq!(lines, [2, 5]);
+    }
+
+    #[test]
+    fn broken_escapes_and_ends_do_no_harm() {
+        for text in ["a=\\", "a=\\u12", "a=\\uD800", "\\", "=", "a=\\u00e", "a=é\\é", "a=\\ud83d\\u12"] {
+            let _ = parse(text);
+        }
     }
 }
