@@ -69,7 +69,7 @@ pub(super) struct Answered {
     pub(super) hints: Vec<(Arc<str>, PartitionIndex, CurrentLeader)>,
     /// Where they listen.
     pub(super) endpoints: Vec<Broker>,
-    /// Somebody else leads, and we do not know who.
+    /// Somebody else leads, and nobody said who.
     pub(super) stale: bool,
     /// How long the broker will not read from the connection.
     pub(super) throttle: Duration,

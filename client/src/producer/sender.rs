@@ -193,10 +193,12 @@ impl Driver {
         lane.not_before = lane.not_before.max(Instant::now() + throttle);
         let failures = lane.failures;
         let shared = &self.shared;
-        let news = hints.into_iter().fold(false, |news, (topic, partition, hint)| {
-            let leader = (hint.leader_id, hint.leader_epoch);
-            shared.cluster.take_leader_hint(&topic, partition, leader, &endpoints) || news
-        });
+        let (mut news, mut stale) = (false, stale);
+        for (topic, partition, hint) in hints {
+            news |= shared.cluster.take_leader_hint(&topic, partition, (hint.leader_id, hint.leader_epoch), &endpoints);
+            // A broker that is cut off sends its clients away, and names the last leader that it heard of: itself.
+            stale |= shared.cluster.leader(&topic, partition).is_ok_and(|(known, _)| known == leader);
+        }
         let client = shared.cluster.config();
         // With a new leader at hand there is nothing to wait for.
         let pause = if news {

@@ -190,6 +190,16 @@ async fn a_new_leader_is_found_by_metadata_when_nobody_hints() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_leader_that_sends_us_away_and_names_itself_makes_us_ask_for_metadata() {
+    let (fake, logs) = brokers(|_, asked| if asked.port == 1 { Verdict::Hint(1, 5) } else { Verdict::Write });
+    let producer = producer(&fake, |_| {});
+    producer.send("t", value("0")).await.unwrap();
+    fake.set_topology(&[1, 2], "t", &[(2, 6), (1, 5)]);
+    producer.flush().await.unwrap();
+    assert_eq!(logs.lock().values[&0], numbers(1));
+}
+
+#[tokio::test(start_paused = true)]
 async fn flush_tells_the_first_failure_and_later_records_go_on_in_a_new_epoch() {
     let (fake, logs) = brokers(|n, _| if n == 1 { Verdict::Refuse(87) } else { Verdict::Write });
     let producer = producer(&fake, |_| {});

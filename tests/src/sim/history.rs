@@ -179,6 +179,11 @@ impl Recorder {
         self.entries.lock().clone()
     }
 
+    /// Looks at everything so far. Nothing may be noted meanwhile.
+    pub fn look<T>(&self, look: impl FnOnce(&[Entry]) -> T) -> T {
+        look(&self.entries.lock())
+    }
+
     /// The last entry for which `choose` gives something.
     pub fn last<T>(&self, choose: impl Fn(&Event) -> Option<T>) -> Option<T> {
         self.entries.lock().iter().rev().find_map(|entry| choose(&entry.event))

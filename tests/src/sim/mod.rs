@@ -5,7 +5,8 @@
 //! ```
 //! Holds: one seed gives one run. Whatever a run does is a consequence of its scenario and of the code.
 //!
-//! Read next: `run` (from a seed to an outcome), `cluster` (machines and their steps), `load` (clients), `faults`, `checks`.
+//! Read next: `run` (from a seed to an outcome), `cluster` (machines and their steps), `load` (clients), `faults`, `checks`,
+//! `failover` (how long a lost leader is missed).
 
 pub mod checks;
 pub mod clock;
@@ -13,6 +14,7 @@ pub mod cluster;
 pub mod dice;
 pub mod disk;
 pub mod evidence;
+pub mod failover;
 pub mod faults;
 pub mod history;
 pub mod life;

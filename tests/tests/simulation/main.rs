@@ -3,6 +3,8 @@
 //! `BALLAST_SEEDS=5000 cargo test --release -p ballast-tests --test simulation` is the long run. A seed that fails prints the
 //! line that plays it again; `BALLAST_STORY=1` prints all that happened in it, `BALLAST_TRACE=1` what its brokers said.
 
+mod failover;
+
 use ballast_tests::sim::disk::Mistake;
 use ballast_tests::sim::run::{Outcome, Scenario, play, seeds};
 

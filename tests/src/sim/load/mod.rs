@@ -3,11 +3,12 @@
 //! Every client notes what it asks before it asks, and what it hears as it hears it. Outcomes it cannot know stay unknown
 //! for ever.
 //!
-//! Read next: `produce`, `read`, `group`, `admin`, `audit` (what is asked when all is over).
+//! Read next: `produce`, `read`, `group`, `admin`, `audit` (what is asked when all is over), `probe` (when is a leader back?).
 
 pub mod admin;
 pub mod audit;
 pub mod group;
+pub mod probe;
 pub mod produce;
 pub mod read;
 
@@ -88,12 +89,22 @@ impl Surroundings {
     /// If the bootstrap list is malformed.
     #[must_use]
     pub fn cluster(&self, dice: &Dice) -> Cluster {
+        self.cluster_with(dice, |_| {})
+    }
+
+    /// As [`Surroundings::cluster`], with settings changed by `change`.
+    ///
+    /// # Panics
+    /// If the bootstrap list is malformed.
+    #[must_use]
+    pub fn cluster_with(&self, dice: &Dice, change: impl FnOnce(&mut ClientConfig)) -> Cluster {
         let mut config = ClientConfig::new(&self.bootstrap).expect("the simulation writes it");
         config.connection.setup_timeout = Duration::from_secs(1);
         config.request_timeout = Duration::from_secs(2);
         config.api_timeout = Duration::from_secs(6);
         config.retry_backoff = Duration::from_millis(50);
         config.retry_backoff_max = Duration::from_millis(400);
+        change(&mut config);
         let world = World {
             transport: Arc::new(SimTransport::new(Life::without_disk())),
             clock: Arc::new(WallClock::new(self.time.clone())),
