@@ -72,7 +72,7 @@ impl Quorum {
             next_request: 0,
             answers: Vec::new(),
         };
-        quorum.step(0, Input::Lead { image: Image::default() });
+        quorum.step(0, Input::Lead { image: Image::default(), deposed: None });
         quorum.commit(0);
         quorum
     }
@@ -150,7 +150,7 @@ impl Quorum {
             self.apply(&records);
         }
         self.step(now, Input::StepDown);
-        self.step(now, Input::Lead { image: self.image.clone() });
+        self.step(now, Input::Lead { image: self.image.clone(), deposed: None });
     }
 
     pub(super) fn timer(&mut self, now: Tick) {

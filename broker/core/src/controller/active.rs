@@ -11,7 +11,7 @@ use super::isr::alter_partitions;
 use super::request::{BrokerHeartbeat, HeartbeatReply, ProducerIds, Request, Response};
 use super::sessions::Sessions;
 use super::turn::Turn;
-use super::{Ask, Effect, ProposalId, RequestId, admin, dirs, drain};
+use super::{Ask, Deposed, Effect, ProposalId, RequestId, admin, dirs, drain};
 use crate::image::{Image, Record};
 use crate::machine::Tick;
 use crate::settings::{BrokerSettings, Statics};
@@ -40,11 +40,17 @@ pub(super) struct Active {
 }
 
 impl Active {
-    pub(super) fn new(epoch: u64, image: Image, settings: &BrokerSettings, now: Tick) -> Active {
+    pub(super) fn new(
+        epoch: u64,
+        image: Image,
+        deposed: Option<Deposed>,
+        settings: &BrokerSettings,
+        now: Tick,
+    ) -> Active {
         let membership = &settings.membership;
         Active {
             epoch,
-            sessions: Sessions::new(membership.session_timeout_ms, &image, now),
+            sessions: Sessions::new(membership.session_timeout_ms, &image, deposed, now),
             drain_at: if drain::is_under_way(&image) { now } else { Tick::MAX },
             turn: Turn::new(image),
             heartbeat_interval_ms: membership.heartbeat_interval_ms,

@@ -70,6 +70,16 @@ pub type ProposalId = u64;
 /// Sixteen fresh random bytes at each call.
 pub type Entropy = Box<dyn FnMut() -> [u8; 16] + Send>;
 
+/// A broker whose node was the active controller, and fell silent. Its own heartbeats went to itself: how long it has been
+/// silent, the others know from the quorum alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deposed {
+    /// Which.
+    pub broker: BrokerId,
+    /// When it last gave a sign of life.
+    pub heard_at: Tick,
+}
+
 /// What the controller is told.
 #[derive(Debug)]
 pub enum Input {
@@ -77,6 +87,8 @@ pub enum Input {
     Lead {
         /// The image as committed.
         image: Image,
+        /// The broker whose node led before, if the quorum has not heard of it since.
+        deposed: Option<Deposed>,
     },
     /// This node leads no longer.
     StepDown,
@@ -154,7 +166,7 @@ enum Role {
     /// Another node decides.
     Passive,
     /// The record that makes it active is on its way; requests wait.
-    Activating { proposal: ProposalId, queue: Vec<(RequestId, Request)> },
+    Activating { proposal: ProposalId, queue: Vec<(RequestId, Request)>, deposed: Option<Deposed> },
     /// It decides.
     Active(Box<Active>),
 }
@@ -179,12 +191,12 @@ impl Controller {
         }
     }
 
-    fn lead(&mut self, image: &Image, out: &mut Vec<Effect>) {
+    fn lead(&mut self, image: &Image, deposed: Option<Deposed>, out: &mut Vec<Effect>) {
         self.step_down(out);
         let proposal = self.next_proposal;
         self.next_proposal += 1;
         out.push(Effect::Propose { proposal, records: self.activation(image) });
-        self.role = Role::Activating { proposal, queue: Vec::new() };
+        self.role = Role::Activating { proposal, queue: Vec::new(), deposed };
     }
 
     /// What a controller says first; in a new cluster also what that begins with.
@@ -233,9 +245,9 @@ impl Controller {
 
     fn committed(&mut self, now: Tick, committed: ProposalId, index: u64, image: Image, out: &mut Vec<Effect>) {
         match &mut self.role {
-            Role::Activating { proposal, queue } if *proposal == committed => {
-                let queue = std::mem::take(queue);
-                self.role = Role::Active(Box::new(Active::new(index, image, &self.settings, now)));
+            Role::Activating { proposal, queue, deposed } if *proposal == committed => {
+                let (queue, deposed) = (std::mem::take(queue), *deposed);
+                self.role = Role::Active(Box::new(Active::new(index, image, deposed, &self.settings, now)));
                 for (id, request) in queue {
                     self.request(now, id, request, out);
                 }
@@ -266,7 +278,7 @@ impl Machine for Controller {
             active.awake(now);
         }
         match input {
-            Input::Lead { image } => self.lead(&image, out),
+            Input::Lead { image, deposed } => self.lead(&image, deposed, out),
             Input::StepDown => self.step_down(out),
             Input::Request { id, request } => self.request(now, id, request, out),
             Input::Committed { proposal, index, image } => self.committed(now, proposal, index, image, out),

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use ballast_wire::BrokerId;
 
+use super::Deposed;
 use crate::image::Image;
 use crate::machine::Tick;
 
@@ -34,11 +35,14 @@ pub(super) struct Sessions {
 }
 
 impl Sessions {
-    /// Brokers that are in the cluster when a controller begins have a whole session before them.
-    pub(super) fn new(timeout_ms: Tick, image: &Image, now: Tick) -> Sessions {
+    /// Brokers that are in the cluster when a controller begins have a whole session before them: nobody knows when the last
+    /// controller heard of them. The one that was that controller is known to have been silent since it was deposed.
+    pub(super) fn new(timeout_ms: Tick, image: &Image, deposed: Option<Deposed>, now: Tick) -> Sessions {
         let mut sessions = Sessions { timeout_ms, by_broker: BTreeMap::new() };
         for broker in image.brokers().filter(|broker| !broker.fenced) {
-            sessions.touch(broker.id, now, 0);
+            let heard_at =
+                deposed.filter(|deposed| deposed.broker == broker.id).map_or(now, |deposed| deposed.heard_at);
+            sessions.touch(broker.id, heard_at.min(now), 0);
             // The entry that said so is committed; its index is not known any more, this one is later.
             if broker.in_controlled_shutdown {
                 sessions.leave(broker.id, Leaving::Since(image.index()));

@@ -36,8 +36,10 @@ const AROUND_ENTRY_BYTES: usize = 8 << 20;
 const MEMORY_BYTES: usize = 256 << 20;
 /// Between two signs of life of the leader, at most.
 const HEARTBEAT_MAX: Duration = Duration::from_millis(200);
-/// A follower waits for so many signs of life at least.
-const HEARTBEATS_PER_ELECTION: u32 = 4;
+/// A follower waits for so many signs of life at least, and for half of them before it votes for another.
+const HEARTBEATS_PER_SILENCE: u32 = 8;
+/// The least that a follower waits: a heartbeat has whole milliseconds.
+const SILENCE_MIN: Duration = Duration::from_millis(24);
 
 /// The quorum as a broker starts with it.
 pub(super) struct Started {
@@ -124,15 +126,13 @@ fn bootstrap(node: &NodeSettings) -> Vec<QuorumNode> {
     others.map(|(host, port)| QuorumNode { host: host.clone(), port: *port }).collect()
 }
 
-/// openraft has one range for a candidate's wait and for a follower's, and lets a follower wait the range's end longer: its
-/// leader's lease. So the range is long enough for both of what Kafka sets, and as wide as the back-off.
+/// As Kafka's settings say; the heartbeats follow from them.
 fn timers(settings: &QuorumSettings) -> Timers {
-    let backoff = Duration::from_millis(settings.election_backoff_max_ms.max(1));
-    let fetch = Duration::from_millis(settings.fetch_timeout_ms);
-    let election = Duration::from_millis(settings.election_timeout_ms.max(10));
-    let election_min = election.max(fetch.saturating_sub(backoff) / 2);
-    let heartbeat = (election_min / HEARTBEATS_PER_ELECTION).min(HEARTBEAT_MAX);
-    Timers { heartbeat, election_min, election_max: election_min + backoff }
+    let ms = Duration::from_millis;
+    let silence = ms(settings.fetch_timeout_ms).max(SILENCE_MIN);
+    let heartbeat = (silence / HEARTBEATS_PER_SILENCE).min(HEARTBEAT_MAX);
+    let (election, backoff) = (ms(settings.election_timeout_ms.max(10)), ms(settings.election_backoff_max_ms.max(1)));
+    Timers { heartbeat, silence, election, backoff }
 }
 
 fn accept(

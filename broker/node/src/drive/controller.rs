@@ -9,10 +9,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use ballast_core::controller::{Controller, Effect, Input, ProposalId, Refusal, Request, RequestId, Response};
+use ballast_core::controller::{Controller, Deposed, Effect, Input, ProposalId, Refusal, Request, RequestId, Response};
 use ballast_core::image::{Image, encode_records};
 use ballast_core::machine::Machine as _;
 use ballast_net::BoxFuture;
+use ballast_wire::BrokerId;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -39,6 +40,9 @@ pub(crate) trait MetadataLog: Send + Sync {
 
     /// Does this node lead, with everything applied that was committed before? Tells of changes.
     fn leads(&self) -> watch::Receiver<bool>;
+
+    /// The node that led before this one, and when it was last heard of. Told once.
+    fn deposed(&self) -> Option<(BrokerId, Instant)>;
 
     /// The image with everything applied so far.
     fn image(&self) -> Image;
@@ -174,9 +178,7 @@ impl Driver {
             match self.next_event(&mut queue, &mut leads).await {
                 Event::Asked(ask) => self.asked(ask),
                 Event::Leads(true) => {
-                    let image = self.log.image();
-                    self.committed = image.index();
-                    self.step(Input::Lead { image });
+                    self.lead();
                 }
                 Event::Leads(false) => self.step(Input::StepDown),
                 Event::Proposed(outcome) => self.proposed(outcome),
@@ -219,6 +221,13 @@ impl Driver {
         self.step(Input::Request { id, request });
     }
 
+    fn lead(&mut self) {
+        let image = self.log.image();
+        self.committed = self.committed.max(image.index());
+        let deposed = self.log.deposed().map(|(broker, at)| Deposed { broker, heard_at: self.ticks.at(at) });
+        self.step(Input::Lead { image, deposed });
+    }
+
     fn proposed(&mut self, outcome: Result<u64, String>) {
         let Some((proposal, _)) = self.proposal.take() else { return };
         match outcome {
@@ -230,7 +239,7 @@ impl Driver {
                 tracing::warn!(%error, "a change of the metadata was not committed; stepping down");
                 self.step(Input::StepDown);
                 if *self.log.leads().borrow() {
-                    self.step(Input::Lead { image: self.log.image() });
+                    self.lead();
                 }
             }
         }

@@ -20,6 +20,11 @@ impl Ticks {
         self.start.elapsed().as_millis() as Tick
     }
 
+    /// The tick of an instant; what was before the broker began, was then.
+    pub(crate) fn at(self, instant: Instant) -> Tick {
+        instant.saturating_duration_since(self.start).as_millis() as Tick
+    }
+
     /// When `tick` begins.
     pub(crate) fn instant(self, tick: Tick) -> Instant {
         self.start + Duration::from_millis(tick)

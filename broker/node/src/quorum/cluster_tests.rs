@@ -104,7 +104,7 @@ impl Member {
             disk: RealDisk::ephemeral(),
             entropy: Arc::new(SeededEntropy::new(u64::from(me.node.cast_unsigned()))),
             clock: Arc::new(SystemClock),
-            timers: Timers { heartbeat: ms(50), election_min: ms(250), election_max: ms(500) },
+            timers: Timers { heartbeat: ms(50), silence: ms(600), election: ms(250), backoff: ms(250) },
             voters: BTreeMap::new(),
             may_vote: true,
             network: Some(Network {

@@ -28,6 +28,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
+use super::campaign::{self, Signs, Timers};
 use super::describe::QuorumView;
 use super::error::{Fault, ProposeError, QuorumError};
 use super::first_start::Held;
@@ -52,25 +53,6 @@ const ASK_AGAIN: Duration = Duration::from_millis(50);
 const SNAPSHOT_CHUNK_BYTES: u64 = 1 << 20;
 const SNAPSHOT_CHUNK_MAX: Duration = Duration::from_secs(30);
 
-/// How patient the quorum is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Timers {
-    /// Between two heartbeats of the leader.
-    pub heartbeat: Duration,
-    /// A follower that hears nothing waits at least this long, and at most `election_max`, before it campaigns.
-    pub election_min: Duration,
-    /// See `election_min`.
-    pub election_max: Duration,
-}
-
-impl Default for Timers {
-    /// Patient enough for a busy machine whose syncs take their time.
-    fn default() -> Timers {
-        let ms = Duration::from_millis;
-        Timers { heartbeat: ms(200), election_min: ms(1000), election_max: ms(2000) }
-    }
-}
-
 /// What a quorum needs of the world.
 pub struct QuorumConfig {
     /// Who we are.
@@ -79,7 +61,7 @@ pub struct QuorumConfig {
     pub dir: PathBuf,
     /// Where the files are.
     pub disk: Arc<dyn Disk>,
-    /// Seeds the election timeout.
+    /// Seeds the random part of every wait before an election.
     pub entropy: Arc<dyn Entropy>,
     /// Stamps entries, for people who look at them.
     pub clock: Arc<dyn Clock>,
@@ -99,7 +81,9 @@ pub struct Quorum {
     pub(super) store: Store,
     machine: Machine,
     leads: watch::Receiver<bool>,
-    watcher: JoinHandle<()>,
+    /// What watches openraft, for as long as this is here.
+    tasks: [JoinHandle<()>; 2],
+    pub(super) signs: Arc<Signs>,
     pub(super) fault: Fault,
     pub(super) me: NodeId,
     pub(super) may_vote: bool,
@@ -128,14 +112,16 @@ impl Quorum {
         if network.is_some() {
             store.forget_reign(me);
         }
-        let reach = network.map(|network| Reach::new(me, network, clock, store.clone()));
+        let signs = Arc::new(Signs::default());
+        let reach = network.map(|network| Reach::new(me, network, clock, store.clone(), Arc::clone(&signs)));
         let peers = Peers(reach.clone());
-        let started = Raft::new(me, Arc::new(raft_config(timers, may_vote)), peers, store.clone(), machine.clone());
+        let started = Raft::new(me, Arc::new(raft_config(timers)), peers, store.clone(), machine.clone());
         let raft = runtime::seeded(random_u64(&*entropy), started).await.map_err(|fatal| cause_of(&fault, &fatal))?;
         let (tell, leads) = watch::channel(false);
-        // By then the others have waited, and elected another.
-        let silence_max = timers.election_min + timers.election_max;
-        let watcher = tokio::spawn(leadership::watch(raft.metrics(), tell, silence_max));
+        // By then the others have waited, and are about to elect another.
+        let watcher = tokio::spawn(leadership::watch(raft.metrics(), tell, timers.silence));
+        let standing = campaign::run(raft.clone(), Arc::clone(&signs), timers, random_u64(&*entropy), may_vote);
+        let tasks = [watcher, tokio::spawn(standing)];
         let (held, incoming) = (held, Mutex::default());
         let (counted_at, has_caught_up) = (Mutex::new(Instant::now()), AtomicBool::new(false));
         let quorum = Quorum {
@@ -143,7 +129,8 @@ impl Quorum {
             store,
             machine,
             leads,
-            watcher,
+            tasks,
+            signs,
             fault,
             me,
             may_vote,
@@ -368,7 +355,7 @@ impl Quorum {
 
 impl Drop for Quorum {
     fn drop(&mut self) {
-        self.watcher.abort();
+        self.tasks.iter().for_each(JoinHandle::abort);
     }
 }
 
@@ -395,22 +382,25 @@ fn open(
     Ok((store, machine, held))
 }
 
-fn raft_config(timers: Timers, may_vote: bool) -> Config {
+/// openraft has no election timer of its own here (see campaign): what it calls the longest election timeout is the lease of
+/// a leader, and the shortest is how long a vote may take.
+fn raft_config(timers: Timers) -> Config {
     let ms = |duration: Duration| duration.as_millis() as u64;
+    let lease = ms(timers.lease());
     let config = Config {
         cluster_name: "metadata".to_owned(),
         heartbeat_interval: ms(timers.heartbeat),
-        election_timeout_min: ms(timers.election_min),
-        election_timeout_max: ms(timers.election_max),
+        election_timeout_min: lease.saturating_sub(1),
+        election_timeout_max: lease,
         install_snapshot_timeout: ms(SNAPSHOT_CHUNK_MAX),
         snapshot_max_chunk_size: SNAPSHOT_CHUNK_BYTES,
         snapshot_policy: SnapshotPolicy::LogsSinceLast(SNAPSHOT_EVERY),
         max_in_snapshot_log_to_keep: KEPT_BEHIND_SNAPSHOT,
         replication_lag_threshold: SNAPSHOT_EVERY + KEPT_BEHIND_SNAPSHOT,
-        enable_elect: may_vote,
+        enable_elect: false,
         ..Config::default()
     };
-    config.validate().expect("timers are ordered: heartbeat < election_min < election_max")
+    config.validate().expect("a lease is longer than two heartbeats")
 }
 
 /// What stopped openraft: our own words for it, if it was us.

@@ -2,7 +2,9 @@
 
 use ballast_core::image::Image;
 use ballast_net::BoxFuture;
+use ballast_wire::BrokerId;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::handle::Quorum;
 use crate::drive::controller::MetadataLog;
@@ -15,6 +17,10 @@ impl MetadataLog for Quorum {
 
     fn leads(&self) -> watch::Receiver<bool> {
         Quorum::leads(self)
+    }
+
+    fn deposed(&self) -> Option<(BrokerId, Instant)> {
+        self.signs.take_heard().map(|(leader, at)| (leader.node, at))
     }
 
     fn image(&self) -> Image {

@@ -11,9 +11,11 @@
 //!   2. A node is its id and its metadata directory, so that one that lost its disk is not taken for its former self.
 //!   3. Any error of the metadata directory stops the quorum, and with it the broker, with the cause.
 //!
-//! Read next: handle (what the broker holds), store (the log), machine (the image), leadership (when a node may decide),
+//! Read next: handle (what the broker holds), store (the log), machine (the image), campaign (when a node stands for
+//! election), leadership (when it may decide),
 //! network and serve (the others), members and first_start (who belongs to it).
 
+mod campaign;
 #[cfg(test)]
 mod cluster_tests;
 mod codec;
@@ -37,11 +39,12 @@ mod tests;
 mod types;
 mod voters;
 
+pub use campaign::Timers;
 pub use codec::CodecError;
 pub use describe::{QuorumView, ReplicaView};
 pub use entry::{Entry, Payload};
 pub use error::{Fault, ProposeError, QuorumError};
-pub use handle::{ENTRY_BYTES_MAX, LOG_DIR, Quorum, QuorumConfig, Timers};
+pub use handle::{ENTRY_BYTES_MAX, LOG_DIR, Quorum, QuorumConfig};
 pub use machine::{Builder, Machine, Publication};
 pub(crate) use members::keep_membership;
 pub use network::Network;

@@ -29,6 +29,7 @@ use openraft::{RaftNetwork, RaftNetworkFactory, SnapshotSegmentId};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
+use super::campaign::{Lost, Signs};
 use super::codec::{CodecError, Reader};
 use super::rpc::{self, Ask, Refused};
 use super::store::Store;
@@ -111,11 +112,13 @@ struct Inner {
     store: Store,
     links: Mutex<BTreeMap<(QuorumNode, Lane), Arc<Link>>>,
     contacts: Mutex<BTreeMap<NodeId, Contact>>,
+    signs: Arc<Signs>,
 }
 
 impl Reach {
-    pub(super) fn new(me: NodeId, network: Network, clock: Arc<dyn Clock>, store: Store) -> Reach {
-        Reach(Arc::new(Inner { me, network, clock, store, links: Mutex::default(), contacts: Mutex::default() }))
+    pub(super) fn new(me: NodeId, network: Network, clock: Arc<dyn Clock>, store: Store, signs: Arc<Signs>) -> Reach {
+        let (links, contacts) = (Mutex::default(), Mutex::default());
+        Reach(Arc::new(Inner { me, network, clock, store, links, contacts, signs }))
     }
 
     pub(super) fn network(&self) -> &Network {
@@ -230,6 +233,18 @@ fn failed<E: std::error::Error>(error: AskError) -> RPCError<NodeId, QuorumNode,
     }
 }
 
+/// What a refused vote says about when to stand again. A voter whose leader's lease is not over says nothing about it.
+fn why_lost(asked: &VoteRequest<NodeId>, voted: &VoteResponse<NodeId>) -> Option<Lost> {
+    if voted.vote_granted {
+        return None;
+    }
+    match voted.last_log_id.cmp(&asked.last_log_id) {
+        std::cmp::Ordering::Greater => Some(Lost::Behind),
+        std::cmp::Ordering::Less if !voted.vote.committed && voted.vote > asked.vote => Some(Lost::Outbid),
+        std::cmp::Ordering::Less | std::cmp::Ordering::Equal => None,
+    }
+}
+
 impl RaftNetwork<TypeConfig> for Peer {
     async fn append_entries(
         &mut self,
@@ -275,7 +290,11 @@ impl RaftNetwork<TypeConfig> for Peer {
         let mut payload = Vec::new();
         rpc::put_ballot(&mut payload, &request);
         let asked = reach.ask_patiently(rpc::VOTE, Some(self.id), at, payload, rpc::voted_of);
-        asked.await.map_err(failed)
+        let voted = asked.await.map_err(failed)?;
+        if let Some(why) = why_lost(&request, &voted) {
+            reach.0.signs.lost(why);
+        }
+        Ok(voted)
     }
 
     fn backoff(&self) -> Backoff {

@@ -1,7 +1,8 @@
 //! What openraft runs on: tokio's tasks and timers, and no randomness of its own.
 //!
-//! openraft draws one random number in its life, the election timeout, and asks for it where no argument can reach. The
-//! seed therefore lies in the task that starts it ([`seeded`]), so that a simulation repeats itself.
+//! openraft draws one random number in its life, an election timeout that nobody waits for (see campaign), and asks for it
+//! where no argument can reach. The seed therefore lies in the task that starts it ([`seeded`]), so that a simulation
+//! repeats itself.
 
 use std::time::Duration;
 
@@ -79,6 +80,12 @@ impl AsyncRuntime for Runtime {
 /// splitmix64 from the task's seed.
 #[derive(Debug)]
 pub struct Rng(u64);
+
+impl Rng {
+    pub(super) fn new(seed: u64) -> Rng {
+        Rng(seed)
+    }
+}
 
 impl RngCore for Rng {
     fn next_u32(&mut self) -> u32 {

@@ -7,7 +7,7 @@
 
 use ballast_wire::frame::ApiKey;
 use openraft::error::{CheckIsLeaderError, InstallSnapshotError, RaftError};
-use openraft::raft::VoteRequest;
+use openraft::raft::{AppendEntriesResponse, VoteRequest};
 use tokio::time::Instant;
 
 use super::codec::{CodecError, Reader};
@@ -74,8 +74,14 @@ impl Quorum {
             rpc::APPEND => {
                 let append = rpc::append_of(&mut reader)?;
                 reader.finish()?;
-                let appended = self.raft.append_entries(append).await;
-                appended.map(|appended| rpc::put_appended(&mut out, &appended)).map_err(stopped)
+                let leader = append.vote.leader_id.node_id;
+                let appended = self.raft.append_entries(append).await.map_err(stopped);
+                appended.map(|appended| {
+                    if !matches!(appended, AppendEntriesResponse::HigherVote(_)) {
+                        self.signs.heard(leader);
+                    }
+                    rpc::put_appended(&mut out, &appended);
+                })
             }
             rpc::VOTE => {
                 let ballot = rpc::ballot_of(&mut reader)?;
@@ -125,6 +131,7 @@ impl Quorum {
 
     async fn install(&self, chunk: Snapshot, out: &mut Vec<u8>) -> Result<(), Refused> {
         self.incoming.lock().admit(&chunk)?;
+        self.signs.heard(chunk.vote.leader_id.node_id);
         match self.raft.install_snapshot(chunk).await {
             Ok(installed) => {
                 super::codec::put_vote(out, &installed.vote);

@@ -75,7 +75,7 @@ async fn a_quorum_of_one_leads_at_once_and_again_after_a_restart_that_nobody_ann
     let folder = TempDir::new().unwrap();
     // Whoever waited for a timer would wait for hours.
     let hours = |hours: u64| Duration::from_secs(3600 * hours);
-    let timers = Timers { heartbeat: hours(1), election_min: hours(5), election_max: hours(10) };
+    let timers = Timers { heartbeat: hours(1), silence: hours(10), election: hours(5), backoff: hours(5) };
     let patient = || QuorumConfig { timers, ..config(folder.path(), RealDisk::ephemeral()) };
     let within = Duration::from_secs(60);
     let quorum = timeout(within, async {

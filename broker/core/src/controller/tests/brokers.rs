@@ -3,7 +3,7 @@
 use ballast_wire::{NO_LEADER, Uuid};
 
 use super::rig::{Rig, by_hand, new_topic, with_configs};
-use crate::controller::{BrokerHeartbeat, DirAssignment, HeartbeatReply, Input, IsrChange, Request, Response};
+use crate::controller::{BrokerHeartbeat, Deposed, DirAssignment, HeartbeatReply, Input, IsrChange, Request, Response};
 use crate::image::{Directories, FEATURE_METADATA, Recovery};
 use crate::machine::Machine as _;
 
@@ -122,9 +122,40 @@ fn a_new_controller_gives_every_broker_a_whole_session() {
     let mut rig = Rig::with_brokers(false, &[1], &[]);
     rig.step(Input::StepDown);
     rig.now += 100_000;
-    rig.step(Input::Lead { image: rig.image.clone() });
+    rig.step(Input::Lead { image: rig.image.clone(), deposed: None });
     rig.commit();
     assert_eq!(rig.controller.wake_at(), Some(rig.now + 9_000));
+}
+
+#[test]
+fn the_controller_that_was_lost_is_fenced_a_session_after_it_was_last_heard_of() {
+    for (silent_ms, left_ms) in [(2_000, 7_000), (30_000, 0)] {
+        let mut rig = Rig::with_brokers(false, &[1, 2], &[]);
+        let topic = rig.topic("t", &[&[1, 2]]);
+        rig.step(Input::StepDown);
+        let heard_at = rig.now;
+        rig.now += silent_ms;
+        rig.step(Input::Lead { image: rig.image.clone(), deposed: Some(Deposed { broker: 1, heard_at }) });
+        rig.commit();
+        rig.pass(left_ms.max(1), &[2]);
+        assert!(rig.image.broker(1).is_some_and(|broker| broker.fenced), "silent for {silent_ms} ms before");
+        assert!(rig.image.broker(2).is_some_and(|broker| !broker.fenced), "the others have a whole session");
+        assert_eq!(rig.partition(topic, 0).leader, 2);
+    }
+}
+
+#[test]
+fn a_deposed_controller_that_gives_a_sign_of_life_stays_in_the_cluster() {
+    let mut rig = Rig::with_brokers(false, &[1, 2], &[]);
+    rig.step(Input::StepDown);
+    let heard_at = rig.now;
+    rig.now += 30_000;
+    rig.step(Input::Lead { image: rig.image.clone(), deposed: Some(Deposed { broker: 1, heard_at }) });
+    let beat = rig.heartbeat(1);
+    rig.send(Request::BrokerHeartbeat(beat));
+    rig.commit();
+    rig.pass(1_000, &[1, 2]);
+    assert!(rig.image.broker(1).is_some_and(|broker| !broker.fenced), "what waited for the activation counts first");
 }
 
 #[test]

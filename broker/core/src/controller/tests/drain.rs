@@ -96,7 +96,7 @@ fn new_partitions_begin_on_others_and_a_new_controller_goes_on() {
     let left = |rig: &Rig| leaders(rig, topic).iter().filter(|leader| **leader == 3).count();
     assert_eq!(left(&rig), 200, "a thousand in a pass");
     rig.step(Input::StepDown);
-    rig.step(Input::Lead { image: rig.image.clone() });
+    rig.step(Input::Lead { image: rig.image.clone(), deposed: None });
     rig.commit();
     rig.step(Input::Timer);
     rig.commit();

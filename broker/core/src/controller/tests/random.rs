@@ -81,7 +81,7 @@ impl World {
             Op::Elect(unclean) => drop(self.rig.ask(Request::ElectLeaders { unclean, partitions: None })),
             Op::NewController => {
                 self.rig.step(crate::controller::Input::StepDown);
-                self.rig.step(crate::controller::Input::Lead { image: self.rig.image.clone() });
+                self.rig.step(crate::controller::Input::Lead { image: self.rig.image.clone(), deposed: None });
                 self.rig.commit();
             }
         }

@@ -66,7 +66,7 @@ impl Rig {
             next_request: 0,
             epochs: BTreeMap::new(),
         };
-        rig.step(Input::Lead { image: Image::default() });
+        rig.step(Input::Lead { image: Image::default(), deposed: None });
         rig.commit();
         assert_eq!(rig.controller.epoch(), Some(10));
         rig

@@ -26,7 +26,7 @@ fn a_later_controller_keeps_the_cluster_id() {
     let mut rig = Rig::new(false, &[]);
     let id = rig.image.cluster_id();
     rig.step(Input::StepDown);
-    rig.step(Input::Lead { image: rig.image.clone() });
+    rig.step(Input::Lead { image: rig.image.clone(), deposed: None });
     assert!(matches!(
         rig.open.as_ref().map(|(_, records)| records.as_slice()),
         Some([Record::ControllerActivated { .. }])
@@ -43,7 +43,7 @@ fn a_passive_controller_refuses_and_an_activating_one_lets_wait() {
     let refused = Response::Refused(Refusal::NotController);
     assert_eq!(effects, [Effect::Respond { to: 1, response: refused.clone() }]);
     effects.clear();
-    machine.step(0, Input::Lead { image: Image::default() }, &mut effects);
+    machine.step(0, Input::Lead { image: Image::default(), deposed: None }, &mut effects);
     effects.clear();
     machine.step(0, Input::Request { id: 2, request: create("a") }, &mut effects);
     assert_eq!(effects, [], "it waits for the activation");
@@ -98,7 +98,7 @@ fn stepping_down_drops_what_is_not_committed_and_answers_everybody() {
     }
     rig.step(Input::Committed { proposal: lost, index: 99, image: rig.image.clone() });
     assert_eq!(rig.controller.epoch(), None, "a commit of an earlier term activates nobody");
-    rig.step(Input::Lead { image: rig.image.clone() });
+    rig.step(Input::Lead { image: rig.image.clone(), deposed: None });
     rig.commit();
     assert!(rig.image.topic("a").is_none());
     let again = rig.ask(create("a"));
@@ -163,7 +163,7 @@ fn producer_ids_are_given_out_once() {
     assert_eq!(block(&mut rig, 1, one - 1), Err(77));
     assert_eq!(block(&mut rig, 9, 1), Err(102));
     rig.step(Input::StepDown);
-    rig.step(Input::Lead { image: rig.image.clone() });
+    rig.step(Input::Lead { image: rig.image.clone(), deposed: None });
     rig.commit();
     assert_eq!(block(&mut rig, 1, one), Ok((2_000, 1_000)), "the next controller goes on behind");
 }

@@ -1,0 +1,237 @@
+//! When this node stands for election: a machine that is stepped, and the task that looks, waits and asks openraft.
+//!
+//! ```text
+//! a leader ── silent for `silence` and a little ──► stand ──► elected
+//!                                                    │  ▲
+//!                                                    └──┘ no majority for `election` and a little; later if another's log is
+//!                                                         longer, almost at once if we were outbid by one that cannot win
+//! ```
+//! openraft's own timer draws one number in its life, waits its leader's lease longer than that, and looks every other
+//! heartbeat: a fail-over took 3 to 4 s at Kafka's defaults, and two survivors whose numbers are close meet in each round.
+//! So its timer is off (`enable_elect`), and what Kafka calls `controller.quorum.fetch.timeout.ms`, `…election.timeout.ms`
+//! and `…election.backoff.max.ms` means here what it means there.
+//!
+//! Holds: elections are safe whoever stands when; this decides only how soon one succeeds. Every wait has a random part, and
+//! a new one each time.
+//!
+//! Read next: `leadership` (what a won election is worth), `serve` and `network` (who notes the signs).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use openraft::{Raft, ServerState};
+use parking_lot::Mutex;
+use rand_core::RngCore as _;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+
+use super::runtime::Rng;
+use super::types::{Metrics, NodeId, TypeConfig, Vote};
+
+/// How patient the quorum is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timers {
+    /// Between two heartbeats of the leader.
+    pub heartbeat: Duration,
+    /// A voter that hears nothing of its leader for this long, and a random time beside, stands for election. A leader
+    /// whom no majority has answered for this long decides nothing any more.
+    pub silence: Duration,
+    /// A candidate waits this long for votes, and a random time beside, before it stands again.
+    pub election: Duration,
+    /// The longest random time.
+    pub backoff: Duration,
+}
+
+impl Default for Timers {
+    /// Kafka's: patient enough for a busy machine whose syncs take their time.
+    fn default() -> Timers {
+        let ms = Duration::from_millis;
+        Timers { heartbeat: ms(200), silence: ms(2000), election: ms(1000), backoff: ms(1000) }
+    }
+}
+
+impl Timers {
+    /// A voter that has heard of its leader within this time votes for nobody else.
+    pub(super) fn lease(&self) -> Duration {
+        self.silence / 2
+    }
+}
+
+/// Why an election was lost, as far as that says when to stand again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lost {
+    /// Another's log is longer: it shall stand first.
+    Behind,
+    /// One whose log is shorter stands as well, with a higher vote. It cannot win: we shall stand again before it does.
+    Outbid,
+}
+
+/// What is noted of the others where it happens.
+#[derive(Debug, Default)]
+pub(super) struct Signs(Mutex<Noted>);
+
+#[derive(Debug, Default)]
+struct Noted {
+    heard: Option<(NodeId, Instant)>,
+    lost: Option<Lost>,
+}
+
+impl Signs {
+    /// The leader gave a sign of life.
+    pub(super) fn heard(&self, leader: NodeId) {
+        self.0.lock().heard = Some((leader, Instant::now()));
+    }
+
+    /// A vote was refused.
+    pub(super) fn lost(&self, why: Lost) {
+        self.0.lock().lost = Some(why);
+    }
+
+    /// The last leader that was heard of, and when; told once. Whoever leads after it asks, and from then on it is no leader.
+    pub(super) fn take_heard(&self) -> Option<(NodeId, Instant)> {
+        self.0.lock().heard.take()
+    }
+
+    fn heard_of(&self, leader: NodeId) -> Option<Instant> {
+        self.0.lock().heard.filter(|(id, _)| *id == leader).map(|(_, at)| at)
+    }
+
+    fn take_lost(&self) -> Option<Lost> {
+        self.0.lock().lost.take()
+    }
+}
+
+/// What one look at openraft shows.
+#[derive(Clone, Copy, Debug)]
+struct Look {
+    vote: Vote,
+    /// May it stand: a voter that does not lead?
+    may_stand: bool,
+}
+
+impl Look {
+    fn at(metrics: &Metrics) -> Look {
+        let is_voter = metrics.membership_config.membership().voter_ids().any(|voter| voter == metrics.id);
+        let is_up = metrics.running_state.is_ok();
+        Look { vote: metrics.vote, may_stand: is_up && is_voter && metrics.state != ServerState::Leader }
+    }
+}
+
+/// The machine. See the module.
+struct Campaign {
+    timers: Timers,
+    rng: Rng,
+    /// What the present wait is about.
+    vote: Option<Vote>,
+    /// Length of the present wait.
+    patience: Duration,
+    /// When it stands; never, while it may not.
+    at: Option<Instant>,
+    is_outbid: bool,
+}
+
+impl Campaign {
+    fn new(timers: Timers, rng: Rng) -> Campaign {
+        Campaign { timers, rng, vote: None, patience: Duration::ZERO, at: None, is_outbid: false }
+    }
+
+    /// Another vote begins another wait.
+    fn look(&mut self, now: Instant, look: Look) {
+        if !look.may_stand {
+            (self.at, self.vote, self.is_outbid) = (None, Some(look.vote), false);
+        } else if self.at.is_none() || self.vote != Some(look.vote) {
+            self.vote = Some(look.vote);
+            self.is_outbid &= !look.vote.committed;
+            self.patience = match (look.vote.committed, self.is_outbid) {
+                (true, _) => self.timers.silence + self.random(self.timers.backoff.min(self.timers.silence / 4)),
+                (false, true) => self.random(self.timers.backoff / 4),
+                (false, false) => self.timers.election + self.random(self.timers.backoff),
+            };
+            self.at = Some(now + self.patience);
+        }
+    }
+
+    /// The leader that it waits for, if it waits for one.
+    fn leader(&self) -> Option<NodeId> {
+        self.vote.filter(|vote| vote.committed).map(|vote| vote.leader_id.node_id)
+    }
+
+    /// That leader gave a sign of life.
+    fn heard(&mut self, when: Instant) {
+        self.at = self.at.map(|at| at.max(when + self.patience));
+    }
+
+    fn lost(&mut self, now: Instant, why: Lost) {
+        match why {
+            Lost::Behind => {
+                let later = self.timers.election + 2 * self.timers.backoff + self.random(self.timers.backoff);
+                self.at = self.at.map(|at| at.max(now + later));
+            }
+            Lost::Outbid => {
+                self.is_outbid = true;
+                let soon = now + self.random(self.timers.backoff / 4);
+                self.at = self.at.map(|at| at.min(soon));
+            }
+        }
+    }
+
+    /// Is it time to stand? Then the next wait begins.
+    fn stands(&mut self, now: Instant) -> bool {
+        let is_time = self.at.is_some_and(|at| at <= now);
+        if is_time {
+            self.is_outbid = false;
+            self.patience = self.timers.election + self.random(self.timers.backoff);
+            self.at = Some(now + self.patience);
+        }
+        is_time
+    }
+
+    /// Below `max`, in steps of a microsecond.
+    fn random(&mut self, max: Duration) -> Duration {
+        let max = u64::try_from(max.as_micros()).unwrap_or(u64::MAX).max(1);
+        Duration::from_micros(self.rng.next_u64() % max)
+    }
+}
+
+/// Stands for election whenever it is time, until openraft is gone. One that may not vote never does.
+pub(super) async fn run(raft: Raft<TypeConfig>, signs: Arc<Signs>, timers: Timers, seed: u64, may_vote: bool) {
+    if !may_vote {
+        return;
+    }
+    let mut metrics = raft.metrics();
+    let mut campaign = Campaign::new(timers, Rng::new(seed));
+    loop {
+        let now = Instant::now();
+        if let Some(why) = signs.take_lost() {
+            campaign.lost(now, why);
+        }
+        campaign.look(now, Look::at(&metrics.borrow_and_update()));
+        if let Some(when) = campaign.leader().and_then(|leader| signs.heard_of(leader)) {
+            campaign.heard(when);
+        }
+        if campaign.stands(now) && raft.trigger().elect().await.is_err() {
+            return;
+        }
+        if !until(campaign.at, &mut metrics).await {
+            return;
+        }
+    }
+}
+
+/// Until then, or until something happens; false once openraft is gone.
+async fn until(at: Option<Instant>, metrics: &mut watch::Receiver<Metrics>) -> bool {
+    let timer = async {
+        match at {
+            Some(at) => sleep_until(at).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        biased;
+        changed = metrics.changed() => changed.is_ok(),
+        () = timer => true,
+    }
+}
+
+#[cfg(test)]
+mod tests;
