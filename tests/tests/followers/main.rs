@@ -1,4 +1,5 @@
 //! Followers between real brokers: three of them in this process, their logs compared byte for byte.
 
 mod logs;
+mod readers;
 mod rig;

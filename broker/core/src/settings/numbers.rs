@@ -114,6 +114,10 @@ pub struct ReplicationSettings {
     pub fetch_backoff_ms: u64,
     /// `replica.socket.timeout.ms`.
     pub socket_timeout_ms: u64,
+    /// `socket.connection.setup.timeout.ms`.
+    pub connection_setup_timeout_ms: u64,
+    /// `socket.connection.setup.timeout.max.ms`.
+    pub connection_setup_timeout_max_ms: u64,
     /// `replica.lag.time.max.ms`.
     pub lag_time_max_ms: u64,
     /// `replica.high.watermark.checkpoint.interval.ms`.
@@ -144,6 +148,8 @@ impl ReplicationSettings {
             fetch_min_bytes: layers.int("replica.fetch.min.bytes"),
             fetch_backoff_ms: layers.millis("replica.fetch.backoff.ms"),
             socket_timeout_ms: layers.millis("replica.socket.timeout.ms"),
+            connection_setup_timeout_ms: layers.millis("socket.connection.setup.timeout.ms"),
+            connection_setup_timeout_max_ms: layers.millis("socket.connection.setup.timeout.max.ms"),
             lag_time_max_ms: layers.millis("replica.lag.time.max.ms"),
             high_watermark_checkpoint_interval_ms: layers.millis("replica.high.watermark.checkpoint.interval.ms"),
             selector_class: layers.text_or_null("replica.selector.class"),

@@ -178,10 +178,11 @@ impl Reach {
 
     fn link(&self, at: &QuorumNode, lane: Lane) -> Arc<Link> {
         let Network { transport, request_timeout, .. } = &self.0.network;
-        let limits = match lane {
-            Lane::Quick => LinkLimits { patience: *request_timeout, answer_bytes_max: ANSWER_BYTES_MAX },
-            Lane::Leisurely => LinkLimits { patience: LEISURE, answer_bytes_max: LEISURELY_ANSWER_BYTES_MAX },
+        let (patience, answer_bytes_max) = match lane {
+            Lane::Quick => (*request_timeout, ANSWER_BYTES_MAX),
+            Lane::Leisurely => (LEISURE, LEISURELY_ANSWER_BYTES_MAX),
         };
+        let limits = LinkLimits { dial_min: patience, dial_max: patience, patience, answer_bytes_max };
         let make = || Arc::new(Link::new(Arc::clone(transport), &at.host, at.port, limits));
         Arc::clone(self.0.links.lock().entry((at.clone(), lane)).or_insert_with(make))
     }

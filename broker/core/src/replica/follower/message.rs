@@ -44,6 +44,8 @@ pub struct FetchRequest {
     pub last_fetched_epoch: LeaderEpoch,
     /// `log_start_offset`.
     pub log_start: Offset,
+    /// `high_watermark`: a leader whose own is higher does not let the request wait for records (KIP-1166).
+    pub high: Offset,
 }
 
 /// A batch that came, by its header.

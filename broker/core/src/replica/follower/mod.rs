@@ -129,6 +129,7 @@ impl Follower {
             offset: self.log.end,
             last_fetched_epoch: self.log.last_epoch,
             log_start: self.log.start,
+            high: self.high,
         })
     }
 

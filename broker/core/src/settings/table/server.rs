@@ -41,8 +41,8 @@ pub(super) const SERVER: &[Setting] = &[
     int("quota.window.num", "11").at_least(1).used("Samples that client quotas are measured over."),
     int("quota.window.size.seconds", "1").at_least(1).used("Length of a sample of client quotas."),
     int("request.timeout.ms", "30000").used("How long a broker waits for another node's answer."),
-    long("socket.connection.setup.timeout.max.ms", "30000"),
-    long("socket.connection.setup.timeout.ms", "10000"),
+    long("socket.connection.setup.timeout.max.ms", "30000").used("How long a follower dials a leader at most."),
+    long("socket.connection.setup.timeout.ms", "10000").used("How long a follower dials a leader; each failure in a row doubles it."),
     int("socket.listen.backlog.size", "50").at_least(1).used("Connections that may wait to be accepted."),
     // Not used: the system sizes receive buffers. 100 KiB doubled the latency of batches of 1 MB (docs/PERFORMANCE.md).
     int("socket.receive.buffer.bytes", "102400"),

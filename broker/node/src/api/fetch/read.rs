@@ -64,8 +64,10 @@ pub(super) struct Row {
     pub(super) fetched: FetchedPartition,
     /// Whom to ask instead.
     pub(super) hint: Option<LeaderHint>,
-    /// Must be told now: an error, a divergence, a nearer replica, a watermark that a replica lacks.
+    /// Must be told now: an error, a divergence, a nearer replica.
     pub(super) is_urgent: bool,
+    /// Must be told soon: a watermark that a replica lacks.
+    pub(super) is_news: bool,
     /// What was read from, if anything was.
     pub(super) partition: Option<Arc<Partition>>,
 }
@@ -77,15 +79,18 @@ pub(super) struct Pass {
     pub(super) bytes: usize,
     /// The answer goes out at once.
     pub(super) is_urgent: bool,
+    /// The answer goes out soon.
+    pub(super) is_news: bool,
 }
 
 /// Reads everything that is asked for.
 pub(super) async fn pass(ctx: &Ctx, reader: &Reader, wanted: &[Wanted]) -> Pass {
-    let mut pass = Pass { rows: Vec::with_capacity(wanted.len()), bytes: 0, is_urgent: false };
+    let mut pass = Pass { rows: Vec::with_capacity(wanted.len()), bytes: 0, is_urgent: false, is_news: false };
     for one in wanted {
         let row = row(ctx, reader, one, pass.bytes).await;
         pass.bytes += row.fetched.records.iter().map(Chunk::len).sum::<usize>();
         pass.is_urgent |= row.is_urgent;
+        pass.is_news |= row.is_news;
         pass.rows.push(row);
     }
     pass
@@ -93,7 +98,13 @@ pub(super) async fn pass(ctx: &Ctx, reader: &Reader, wanted: &[Wanted]) -> Pass 
 
 async fn row(ctx: &Ctx, reader: &Reader, wanted: &Wanted, taken: usize) -> Row {
     let index = wanted.partition.index;
-    let failed = |code| Row { fetched: failed(reader, index, code), hint: None, is_urgent: true, partition: None };
+    let failed = |code| Row {
+        fetched: failed(reader, index, code),
+        hint: None,
+        is_urgent: true,
+        is_news: false,
+        partition: None,
+    };
     if let Some(code) = wanted.refused.or_else(|| ctx.scripted(&wanted.topic, Some(index))) {
         return failed(code);
     }
@@ -106,10 +117,9 @@ async fn row(ctx: &Ctx, reader: &Reader, wanted: &Wanted, taken: usize) -> Row {
     };
     match read(ctx, reader, &partition, &wanted.partition, taken).await {
         Ok(fetched) => {
-            let is_urgent = fetched.diverging_epoch.is_some()
-                || fetched.preferred_read_replica >= 0
-                || (reader.follower.is_some() && replica::is_behind(&wanted.partition, fetched.high_watermark));
-            Row { fetched, hint: None, is_urgent, partition: Some(partition) }
+            let is_urgent = fetched.diverging_epoch.is_some() || fetched.preferred_read_replica >= 0;
+            let is_news = reader.follower.is_some() && replica::is_behind(&wanted.partition, fetched.high_watermark);
+            Row { fetched, hint: None, is_urgent, is_news, partition: Some(partition) }
         }
         Err(Failure { code, hint }) => Row { hint, ..failed(code) },
     }

@@ -1,7 +1,7 @@
 //! What a fetcher says to a leader and hears from it, in bytes.
 //!
-//! Versions are fixed: both sides are brokers of this cluster. Fetch v17 (topic ids, the replica's broker epoch, its directory);
-//! ListOffsets v7, by name and without fencing less than the leader epoch.
+//! Versions are fixed: both sides are brokers of this cluster. Fetch v18 (topic ids, the replica's broker epoch, its directory and
+//! its watermark); ListOffsets v7, by name and without fencing less than the leader epoch.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use kafka_protocol::protocol::{Decodable as _, Encodable as _, StrBytes};
 use super::session::Asking;
 use crate::drive::partition::Partition;
 
-pub(super) const FETCH_VERSION: i16 = 17;
+pub(super) const FETCH_VERSION: i16 = 18;
 pub(super) const LIST_OFFSETS_VERSION: i16 = 7;
 
 /// ListOffsets: the first offset.
@@ -33,6 +33,7 @@ pub(super) fn row(partition: &Partition, question: &Question, settings: &Replica
         last_fetched_epoch: question.last_fetched_epoch,
         log_start_offset: question.log_start,
         replica_directory_id: partition.directory(),
+        high_watermark: question.high,
         ..FetchPartition::new(partition.index, question.offset, settings.fetch_max_bytes_per_partition)
     }
 }

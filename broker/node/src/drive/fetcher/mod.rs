@@ -14,9 +14,11 @@
 //!   2. A fetcher has one request on its way. What a round costs grows with what happened, not with what is followed.
 //!   3. Where a leader is, and this broker's epoch, is what the newest metadata says.
 //!
-//! Read next: `task` (one fetcher), `session` (what its requests say), `ask` (the bytes), `drive::partition` (`follow`).
+//! Read next: `task` (one fetcher), `session` (what its requests say), `ask` (the bytes), `line` (the connection),
+//! `drive::partition` (`follow`).
 
 mod ask;
+mod line;
 mod session;
 mod task;
 
@@ -75,6 +77,11 @@ impl Inbox {
     fn tell(&self, told: Told) {
         self.told.lock().push(told);
         self.notify.notify_one();
+    }
+
+    /// Is nothing left to do?
+    fn ends(&self) -> bool {
+        self.told.lock().iter().any(|told| matches!(told, Told::End))
     }
 
     fn take(&self) -> Vec<Told> {
@@ -144,6 +151,11 @@ impl Fetchers {
             hosted.all().iter().for_each(|partition| self.place(&mut table, partition));
         }
         table.end_idle();
+        // Whoever waits for a leader shall see whether that lives elsewhere now.
+        for leader in &delta.brokers_changed {
+            let asking = table.running.range((*leader, 0)..=(*leader, usize::MAX));
+            asking.for_each(|(_, running)| running.inbox.notify.notify_one());
+        }
     }
 
     /// Looks at every partition again whenever the store has opened some since the metadata spoke of them.

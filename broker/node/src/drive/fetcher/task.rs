@@ -22,13 +22,13 @@ use ballast_wire::fetch::FetchResponse;
 use ballast_wire::frame::ApiKey;
 use bytes::Bytes;
 use tokio::sync::watch;
-use tokio::time::{sleep, sleep_until, timeout};
+use tokio::time::{sleep, sleep_until};
 
+use super::line::{Line, Unanswered};
 use super::session::{Key, Session};
 use super::{Inbox, Place, Shared, Told, ask};
 use crate::drive::partition::{Change, Fetched, Next, Partition};
 use crate::drive::store::on_disk;
-use crate::net::link::{Link, LinkLimits};
 
 /// After a request that got no answer, before anything else is tried.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -40,12 +40,6 @@ struct Held {
     ticket: Option<Ticket>,
     /// When to look at it again.
     due: Option<Tick>,
-}
-
-/// The connection, and to which life of the leader it is.
-struct Line {
-    at: (i64, String, u16),
-    link: Link,
 }
 
 /// What a look found that takes longer.
@@ -64,7 +58,7 @@ pub(super) struct Task {
     session: Session,
     held: BTreeMap<Key, Held>,
     due: BTreeSet<(Tick, Key)>,
-    line: Option<Line>,
+    line: Line,
     ended: bool,
 }
 
@@ -75,7 +69,7 @@ fn key_of(partition: &Partition) -> Key {
 impl Task {
     pub(super) fn new(shared: Arc<Shared>, place: Place, inbox: Arc<Inbox>) -> Task {
         let (session, held, due) = (Session::default(), BTreeMap::new(), BTreeSet::new());
-        Task { shared, place, inbox, session, held, due, line: None, ended: false }
+        Task { shared, place, inbox, session, held, due, line: Line::default(), ended: false }
     }
 
     /// Runs until it is told that nothing is left, or that the broker stops.
@@ -291,7 +285,7 @@ impl Task {
             }
             Err(error) => {
                 tracing::warn!(leader = self.place.0, %error, "a leader's fetch answer does not decode");
-                self.line = None;
+                self.line.drop_connection();
                 self.session.lost();
                 self.fail_all(touched);
                 sleep(PAUSE).await;
@@ -332,36 +326,30 @@ impl Task {
     /// Sees to it that the connection leads to where the leader is now.
     fn dial(&mut self, settings: &ReplicationSettings) {
         let at = self.shared.address(self.place.0);
-        if self.line.as_ref().map(|line| &line.at) == at.as_ref() {
-            return;
+        if self.line.lead_to(at, &self.shared.around.transport, settings) {
+            self.session.restart();
         }
-        self.line = None;
-        self.session.restart();
-        let Some(at) = at else { return };
-        let limits = LinkLimits {
-            patience: Duration::from_millis(settings.socket_timeout_ms.max(1)),
-            // The first batch comes whole, whatever its size, and it comes from a broker of this cluster.
-            answer_bytes_max: i32::MAX as usize,
-        };
-        let link = Link::new(Arc::clone(&self.shared.around.transport), &at.1, at.2, limits);
-        self.line = Some(Line { at, link });
     }
 
     /// Asks the leader; `None` if there is no answer in time.
     async fn exchange(&mut self, key: ApiKey, version: i16, body: Bytes) -> Option<Bytes> {
-        let settings = self.shared.around.settings.now();
-        self.dial(&settings.replication);
-        let line = self.line.as_ref()?;
-        let patience = Duration::from_millis(settings.replication.socket_timeout_ms.max(1));
-        match timeout(patience, line.link.ask(key, version, body)).await {
-            Ok(Ok(answer)) => Some(answer),
-            Ok(Err(error)) => {
-                tracing::debug!(leader = self.place.0, %key, %error, "a leader does not answer");
+        let settings = &self.shared.around.settings.now().replication;
+        self.dial(settings);
+        let at = self.line.at().cloned();
+        let (shared, inbox, leader) = (&self.shared, &self.inbox, self.place.0);
+        let moved = async {
+            while !inbox.ends() && shared.address(leader) == at {
+                inbox.notify.notified().await;
+            }
+        };
+        match self.line.ask((key, version, body), settings, moved).await {
+            Ok(answer) => Some(answer),
+            Err(error @ Unanswered::Silent(_)) => {
+                tracing::warn!(leader, %key, %error, "a leader does not answer");
                 None
             }
-            Err(_) => {
-                tracing::warn!(leader = self.place.0, %key, ?patience, "a leader is silent");
-                self.line = None;
+            Err(error) => {
+                tracing::debug!(leader, %key, %error, "a leader does not answer");
                 None
             }
         }

@@ -68,6 +68,22 @@ fn take(partition: &Arc<Partition>, from: Offset, to: Offset, epoch: LeaderEpoch
 }
 
 #[test]
+fn a_question_says_which_watermark_the_follower_has() {
+    let folder = TempDir::new().unwrap();
+    let partition = following(&folder, false);
+    assert_eq!(question(&partition).high, 0);
+    // Asked again after a leader that had nothing to say.
+    follow(&partition, 6, false);
+    assert_eq!(answer(&partition, row(&[batch(0, 6)], 0)), Next::Change(Change::Append));
+    partition.append_fetched(NOW_MS, NOW);
+    let asked = question(&partition);
+    assert_eq!((asked.offset, asked.high), (1, 0), "the leader had committed nothing");
+    partition.fetched(asked.ticket, Fetched::Row(row(&[], 1)), NOW);
+    let asked = question(&partition);
+    assert_eq!((asked.offset, asked.high), (1, 1), "an answer without records tells it");
+}
+
+#[test]
 fn what_the_leader_has_is_appended_as_it_is_and_shown_up_to_its_watermark() {
     let folder = tempfile::tempdir().unwrap();
     let partition = following(&folder, false);
