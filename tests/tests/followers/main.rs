@@ -1,5 +1,7 @@
 //! Followers between real brokers: three of them in this process, their logs compared byte for byte.
 
+mod anew;
+mod fetchers;
 mod logs;
 mod readers;
 mod rig;

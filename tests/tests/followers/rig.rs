@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use ballast_broker::embed::{Broker, Cluster, ClusterBuilder};
-use ballast_tests::raw::Connection;
 use ballast_tests::raw::batches::batch;
 use ballast_tests::raw::messages::{name, produce};
 use ballast_tests::raw::rows::eventually;
+use ballast_tests::raw::{Connection, Fetch, fetch_row};
+use ballast_wire::fetch::{FetchResponse, FetchedPartition};
+use ballast_wire::frame::{ApiKey, parse_response_header};
+use bytes::Bytes;
 use kafka_protocol::messages::metadata_request::MetadataRequestTopic;
 use kafka_protocol::messages::metadata_response::MetadataResponsePartition;
 use kafka_protocol::messages::{MetadataRequest, MetadataResponse};
@@ -18,6 +21,9 @@ pub(crate) struct Rig {
     pub(crate) cluster: Cluster,
     pub(crate) folder: TempDir,
 }
+
+/// A version in which a consumer may ask a follower (KIP-392), and the last that names topics.
+const FETCH: i16 = 12;
 
 /// Acknowledged by the leader alone, or by everybody in sync.
 pub(crate) const LEADER: i16 = 1;
@@ -60,6 +66,17 @@ impl Rig {
             let row = &answer.responses[0].partition_responses[0];
             (row.error_code == 0).then_some(row.base_offset)
         })
+    }
+
+    /// What a broker itself answers to a consumer that reads partition 0 from `offset`, leader or not.
+    pub(crate) fn served(&self, broker: i32, topic: &str, offset: i64) -> FetchedPartition<Bytes> {
+        let mut reader = Connection::open(self.cluster.broker(broker).bootstrap());
+        reader.start(FETCH, &Fetch::of(topic, vec![fetch_row(0, offset)]).0);
+        let frame = reader.frame();
+        let (_, body) = parse_response_header(&frame, ApiKey::FETCH, FETCH).expect("a header");
+        let body = frame.slice(body.position()..);
+        let mut response = FetchResponse::decode(FETCH, &body).expect("a Fetch answer");
+        response.topics.remove(0).partitions.remove(0)
     }
 
     /// Everything in a partition's segments on one broker, by file name.

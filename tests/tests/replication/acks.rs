@@ -9,6 +9,7 @@ use kafka_protocol::messages::ProduceRequest;
 use crate::peer::{LEADER, Peer, await_isr, create, leader};
 
 const NOT_ENOUGH_REPLICAS: i16 = 19;
+const NOT_ENOUGH_REPLICAS_AFTER_APPEND: i16 = 20;
 
 fn connect(cluster: &Cluster) -> Connection {
     Connection::open(cluster.broker(LEADER).bootstrap())
@@ -65,6 +66,27 @@ fn below_min_isr_acks_all_is_refused_and_what_acks_1_wrote_shows_when_a_follower
     });
     await_isr(&mut client, "min", &[1, 2]);
     assert_eq!(client.bounds("min", 0).1, before + 1);
+}
+
+/// kafka.md §4.1. Both partitions are of one request, so that its answer waits for the first while the second, which had its
+/// two replicas when it was committed, loses one of them.
+#[test]
+fn what_was_committed_is_answered_20_when_too_few_replicas_are_left_by_then() {
+    let cluster = leader(&[]);
+    let mut peer = Peer::join(&cluster, 2, "");
+    let (mut producer, mut client) = (connect(&cluster), connect(&cluster));
+    create(&mut client, "slow", &[1, 2], &[]);
+    let strict = create(&mut client, "strict", &[1, 2], &[("min.insync.replicas", "2")]);
+    let mut request = produce(-1, "slow", 0, Some(batch(&["a"]))).with_timeout_ms(600_000);
+    request.topic_data.extend(produce(-1, "strict", 0, Some(batch(&["b"]))).topic_data);
+    let sent = producer.start(PRODUCE, &request);
+    eventually("the strict one is committed", || (peer.fetch(strict, 1).high_watermark == 1).then_some(()));
+    peer.beat(true);
+    let answer = producer.finish::<ProduceRequest>(PRODUCE, sent);
+    let rows: Vec<_> = answer.responses.iter().map(|topic| &topic.partition_responses[0]).collect();
+    assert_eq!((rows[0].error_code, rows[0].base_offset), (0, 0), "the leader alone is enough for the slow one");
+    assert_eq!((rows[1].error_code, rows[1].base_offset), (NOT_ENOUGH_REPLICAS_AFTER_APPEND, -1));
+    assert_eq!(client.bounds("strict", 0).1, 1, "it was written, and is there to be read");
 }
 
 /// The end of the log as a replica finds it.
