@@ -4,15 +4,17 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Crate folder, and what of ours it may depend on. `tests` and `benches` may use anything.
 const ARROWS: &[(&str, &[&str])] = &[
     ("client/wire", &[]),
     ("client/net", &["ballast-wire"]),
     ("client", &["ballast-net", "ballast-wire"]),
-    ("broker/log", &["ballast-wire"]),
-    ("broker/core", &["ballast-wire"]),
-    ("broker/node", &["ballast-core", "ballast-log", "ballast-net", "ballast-wire"]),
+    ("broker/planted", &[]),
+    ("broker/log", &["ballast-planted", "ballast-wire"]),
+    ("broker/core", &["ballast-planted", "ballast-wire"]),
+    ("broker/node", &["ballast-core", "ballast-log", "ballast-net", "ballast-planted", "ballast-wire"]),
     ("tools", &["ballast-broker", "ballast-client", "ballast-core", "ballast-log", "ballast-net", "ballast-wire"]),
 ];
 
@@ -97,6 +99,19 @@ fn versions_are_declared_at_the_root_alone() {
             }
         }
     }
+}
+
+#[test]
+fn a_program_that_is_built_for_use_has_no_planted_bugs() {
+    let out = Command::new(env!("CARGO"))
+        .args(["tree", "--locked", "--offline", "--package", "ballast-cli", "--edges", "normal,build,features"])
+        .current_dir(root())
+        .output()
+        .expect("cargo can be asked");
+    let tree = String::from_utf8_lossy(&out.stdout);
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    assert!(tree.contains("ballast-planted"), "the program does not ask for planted bugs at all: {tree}");
+    assert!(!tree.contains("planted-bugs"), "the program is built with planted bugs: {tree}");
 }
 
 #[test]

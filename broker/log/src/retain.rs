@@ -9,6 +9,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ballast_planted::{Bug, is_planted};
 use ballast_wire::Offset;
 
 use crate::error::{DiskContext, DiskError, LogError};
@@ -154,6 +155,9 @@ impl Log {
     pub(crate) fn condemn(&self, base: Offset) -> Result<(), DiskError> {
         let dir = self.place().dir();
         for part in [Part::OffsetIndex, Part::TimeIndex, Part::TxnIndex, Part::Snapshot, Part::Log] {
+            if part == Part::Snapshot && is_planted(Bug::SnapshotKeptOnTruncate) {
+                continue;
+            }
             let path = dir.join(file_name(base, part));
             let deleted = staged(&path, Stage::Deleted);
             match self.place().disk.rename(&path, &deleted) {

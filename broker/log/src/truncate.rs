@@ -12,6 +12,7 @@
 use std::io::IoSlice;
 use std::sync::Arc;
 
+use ballast_planted::{Bug, is_planted};
 use ballast_wire::Offset;
 
 use crate::disk::{DiskFile, FileKind, OpenMode};
@@ -79,7 +80,9 @@ impl Log {
             for later in published.segments[index + 1..].iter().rev() {
                 self.condemn(later.base)?;
             }
-            self.drop_snapshots_above(end)?;
+            if !is_planted(Bug::SnapshotKeptOnTruncate) {
+                self.drop_snapshots_above(end)?;
+            }
             self.place().sync()?;
             shorten(&segment, bytes, FileKind::ActiveLog)?;
             let keep = |offset: Offset| offset < end;
@@ -90,17 +93,24 @@ impl Log {
         }
         // What was cut must not come back beside what is written from here on, perhaps in a segment of its own.
         let file = segment.file()?;
-        let synced = file.sync().doing("cannot sync", file.path());
-        synced.inspect_err(|error| self.sync_failed(error))?;
+        if !(self.config().contiguous && is_planted(Bug::RaftTruncateNotSynced)) {
+            let synced = file.sync().doing("cannot sync", file.path());
+            synced.inspect_err(|error| self.sync_failed(error))?;
+        }
         self.owe_sync(segment.index_files()?);
         self.continue_in(writer, segment, bytes)?;
-        self.epochs.write().truncate_to(end);
-        self.save_fewer_epochs(writer)?;
+        if !is_planted(Bug::EpochsNotTruncated) {
+            self.epochs.write().truncate_to(end);
+            self.save_fewer_epochs(writer)?;
+        }
         self.reload_producers(end)
     }
 
     /// Forgets the epochs from `end` on, if there are any.
     fn cut_epochs(&self, writer: &mut Writer, end: Offset) -> Result<(), DiskError> {
+        if is_planted(Bug::EpochsNotTruncated) {
+            return Ok(());
+        }
         let before = self.latest_epoch();
         self.epochs.write().truncate_to(end);
         if self.latest_epoch() == before { Ok(()) } else { self.save_fewer_epochs(writer) }

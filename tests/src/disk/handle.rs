@@ -45,7 +45,7 @@ impl Disk for SimDisk {
 
     fn sync_file(&self, path: &Path) -> io::Result<()> {
         let mut world = self.world.lock();
-        world.admit(self.generation)?;
+        world.begin(self.generation, Call::Sync, path)?;
         let file = world.names.file(path)?;
         if let Err(error) = world.faults.verdict(Call::Sync, path) {
             file.lock().fail_sync();
@@ -118,7 +118,7 @@ impl DiskFile for SimFile {
         self.must_be_writable()?;
         let bytes = parts.iter().map(|part| &**part).collect::<Vec<&[u8]>>().concat();
         let mut world = self.disk.world.lock();
-        world.admit(self.disk.generation)?;
+        world.begin(self.disk.generation, Call::Write, &self.path)?;
         if let Err(error) = world.faults.verdict(Call::Write, &self.path) {
             world.tear(&self.file, position, &bytes);
             return Err(error);
@@ -159,7 +159,7 @@ impl DiskFile for SimFile {
 
     fn sync(&self) -> io::Result<()> {
         let mut world = self.disk.world.lock();
-        world.admit(self.disk.generation)?;
+        world.begin(self.disk.generation, Call::Sync, &self.path)?;
         if let Err(error) = world.faults.verdict(Call::Sync, &self.path) {
             self.file.lock().fail_sync();
             return Err(error);

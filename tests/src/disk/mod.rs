@@ -171,6 +171,12 @@ impl SimDisk {
         self.world.lock().kill_after(self.generation, n);
     }
 
+    /// As [`SimDisk::kill_after`], counted from the next call of this kind on a path that contains `path_part`: a process dies
+    /// at a telling moment.
+    pub fn kill_at(&self, call: Call, path_part: &str, n: u64) {
+        self.world.lock().kill_at(self.generation, call, path_part, n);
+    }
+
     /// Was this generation killed?
     #[must_use]
     pub fn is_dead(&self) -> bool {
@@ -213,7 +219,7 @@ impl SimDisk {
     /// Counts a call and says whether it goes through.
     fn enter(&self, call: Call, path: &Path) -> io::Result<MutexGuard<'_, World>> {
         let mut world = self.world.lock();
-        world.admit(self.generation)?;
+        world.begin(self.generation, call, path)?;
         world.faults.verdict(call, path)?;
         Ok(world)
     }

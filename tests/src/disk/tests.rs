@@ -53,6 +53,22 @@ fn what_was_synced_survives_every_crash() {
 }
 
 #[test]
+fn a_process_may_die_so_many_calls_after_a_telling_one() {
+    let disk = disk();
+    let (file, other) = (durable_file(&disk, "/data/f", &[1]), durable_file(&disk, "/data/g", &[1]));
+    disk.kill_at(Call::SetLen, "/f", 1);
+    other.set_len(0).unwrap();
+    write(&*file, 0, &[2]).unwrap();
+    file.set_len(9).unwrap();
+    assert!(!disk.is_dead(), "one more call");
+    file.sync().unwrap();
+    assert!(disk.is_dead() && file.sync().is_err());
+    let next = disk.reopen();
+    open(&next, "/data/f").set_len(0).unwrap();
+    assert!(!next.is_dead(), "an order is for one life");
+}
+
+#[test]
 fn unsynced_bytes_are_lost_kept_or_torn_by_sector() {
     let run = |seed, crash| {
         let disk = SimDisk::new(seed);

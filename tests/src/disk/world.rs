@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ballast_log::disk::{DirEntry, Job, OpenMode, Space};
 
 use super::Crash;
-use super::faults::Faults;
+use super::faults::{Call, Faults};
 use super::file::FileData;
 use super::names::{FileRef, Names, Node};
 use super::rng::Rng;
@@ -30,6 +30,16 @@ pub(super) struct World {
     killed_upto: u64,
     /// This generation dies before the call with this number.
     last_call: Option<(u64, u64)>,
+    /// What makes a generation die so many calls later.
+    omen: Option<Omen>,
+}
+
+/// See [`super::SimDisk::kill_at`].
+struct Omen {
+    generation: u64,
+    call: Call,
+    path_part: String,
+    calls_left: u64,
 }
 
 impl World {
@@ -46,11 +56,12 @@ impl World {
             locks: BTreeSet::new(),
             killed_upto: 0,
             last_call: None,
+            omen: None,
         }
     }
 
     /// Lets only the living generation in.
-    pub(super) fn admit(&self, generation: u64) -> io::Result<()> {
+    fn admit(&self, generation: u64) -> io::Result<()> {
         if !self.is_dead(generation) {
             return Ok(());
         }
@@ -67,6 +78,22 @@ impl World {
 
     pub(super) fn kill_after(&mut self, generation: u64, calls: u64) {
         self.last_call = Some((generation, self.faults.total() + calls));
+    }
+
+    pub(super) fn kill_at(&mut self, generation: u64, call: Call, path_part: &str, calls_left: u64) {
+        self.omen = Some(Omen { generation, call, path_part: path_part.to_owned(), calls_left });
+    }
+
+    /// Lets a call of the living generation in.
+    pub(super) fn begin(&mut self, generation: u64, call: Call, path: &Path) -> io::Result<()> {
+        self.admit(generation)?;
+        let is_it = |omen: &mut Omen| {
+            omen.generation == generation && omen.call == call && path.to_string_lossy().contains(&omen.path_part)
+        };
+        if let Some(omen) = self.omen.take_if(is_it) {
+            self.kill_after(generation, omen.calls_left + 1);
+        }
+        Ok(())
     }
 
     pub(super) fn kill(&mut self, generation: u64) {

@@ -33,6 +33,8 @@ pub struct Cluster {
     machines: BTreeMap<BrokerId, Machine>,
     /// When the supervisor starts a broker again.
     restarts: BTreeMap<BrokerId, i64>,
+    /// Who met an end that was ordered ahead, and what became of the disk.
+    deaths: Vec<(BrokerId, Crash)>,
 }
 
 impl Cluster {
@@ -63,7 +65,7 @@ impl Cluster {
             });
             machines.insert(*id, machine);
         }
-        Cluster { sim, time, machines, restarts: BTreeMap::new() }
+        Cluster { sim, time, machines, restarts: BTreeMap::new(), deaths: Vec::new() }
     }
 
     /// Adds a client, a host of its own.
@@ -117,8 +119,9 @@ impl Cluster {
         let machines: Vec<Machine> = self.machines.values().cloned().collect();
         for machine in machines {
             let id = machine.id();
-            if machine.has_just_died() {
-                self.kill(id, Crash::Process);
+            if let Some(how) = machine.has_just_died() {
+                self.kill(id, how);
+                self.deaths.push((id, how));
                 self.restarts.insert(id, now_ms + SUPERVISOR_MS);
             }
             if matches!(machine.state(), State::Failed(_)) && !self.restarts.contains_key(&id) {
@@ -128,6 +131,11 @@ impl Cluster {
                 self.boot(id);
             }
         }
+    }
+
+    /// Who met an end that was ordered ahead, since this was last asked, and what became of the disk.
+    pub fn take_deaths(&mut self) -> Vec<(BrokerId, Crash)> {
+        std::mem::take(&mut self.deaths)
     }
 
     /// Ends the process on a machine; `how` says what becomes of its disk.
@@ -160,6 +168,7 @@ fn broker_settings(id: BrokerId, all: &[BrokerId], more: &[(&str, &str)]) -> Vec
         ("broker.heartbeat.interval.ms", "500".to_owned()),
         ("replica.lag.time.max.ms", "3000".to_owned()),
         ("offsets.topic.num.partitions", "2".to_owned()),
+        ("group.min.session.timeout.ms", "1000".to_owned()),
     ];
     let own = own.into_iter().map(|(name, value)| (name.to_owned(), value));
     own.chain(more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))).collect()

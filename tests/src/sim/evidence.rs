@@ -8,6 +8,7 @@ use ballast_log::disk::Disk;
 use ballast_wire::batch::{BatchView, batches};
 use ballast_wire::{BrokerId, LeaderEpoch, Offset, ProducerId};
 
+use super::beside::Beside;
 use super::history::{Entry, Place, Value};
 use super::machine::{DATA_DIR, Machine};
 
@@ -34,6 +35,8 @@ pub struct Evidence {
     pub history: Vec<Entry>,
     /// The logs on all disks at the end.
     pub logs: BTreeMap<(Place, BrokerId), Vec<Kept>>,
+    /// What lies beside them.
+    pub beside: BTreeMap<(Place, BrokerId), Beside>,
     /// The batches of the metadata log on each disk, by index.
     pub metadata: BTreeMap<BrokerId, BTreeMap<Offset, Vec<u8>>>,
     /// Topics of which the faults of this run may have taken acknowledged records: power went on several machines at once,
@@ -61,6 +64,8 @@ impl Evidence {
             for place in places {
                 let mut records = Vec::new();
                 if each_batch(machine, &place.to_string(), |batch| keep(batch, &mut records))? {
+                    let folder = Path::new(DATA_DIR).join(place.to_string());
+                    self.beside.insert((place.clone(), machine.id()), Beside::read(machine, &folder));
                     self.logs.insert((place.clone(), machine.id()), records);
                 }
             }

@@ -7,7 +7,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use ballast_wire::{BrokerId, LeaderEpoch, Offset, PartitionIndex, Uuid};
+use ballast_wire::{BrokerId, LeaderEpoch, Offset, PartitionEpoch, PartitionIndex, Uuid};
 use parking_lot::Mutex;
 
 use super::clock::TrueTime;
@@ -129,8 +129,16 @@ pub enum BrokerEvent {
     High { at: Place, leader_epoch: LeaderEpoch, high: Offset, isr: Vec<BrokerId> },
     /// Its log ends here now.
     Ends { at: Place, end: Offset },
+    /// It heard of this ISR, of its own leadership or another's.
+    Isr { at: Place, leader_epoch: LeaderEpoch, partition_epoch: PartitionEpoch, isr: Vec<BrokerId> },
     /// It leads the metadata quorum.
     Controls,
+    /// It told others that this is its vote.
+    Votes { term: i64, candidate: BrokerId },
+    /// A crash may leave its metadata log with any end of these.
+    MetadataBounds { from: Offset, upto: Offset },
+    /// Its metadata log was opened: where it ends, and the vote that was found beside it.
+    MetadataOpens { end: Offset, term: i64, candidate: BrokerId },
     /// It was killed: what its log ends with is known again when it says so.
     Died,
     /// It ended by itself.

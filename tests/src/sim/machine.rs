@@ -24,7 +24,7 @@ use super::dice::Dice;
 use super::disk::{HostDisk, Mistake, Pace};
 use super::life::Life;
 use super::net::SimTransport;
-use crate::disk::{Crash, SimDisk};
+use crate::disk::{Call, Crash, SimDisk};
 
 /// Port of the listener for clients, on every machine.
 pub const CLIENT_PORT: u16 = 9092;
@@ -68,6 +68,8 @@ struct Now {
     life: Life,
     state: State,
     boots: u64,
+    /// What becomes of the disk if the process meets an end that was ordered ahead.
+    fate: Crash,
 }
 
 impl Machine {
@@ -76,7 +78,7 @@ impl Machine {
     pub fn new(id: BrokerId, seed: u64, time: &TrueTime, settings: Vec<(String, String)>, mistake: Mistake) -> Machine {
         let disk = SimDisk::new(Dice::new(seed, &format!("disk {id}")).any());
         let life = Life::on(disk.clone());
-        let now = Mutex::new(Now { disk, life, state: State::Dead, boots: 0 });
+        let now = Mutex::new(Now { disk, life, state: State::Dead, boots: 0, fate: Crash::Process });
         let clock = WallClock::new(time.clone());
         Machine(Arc::new(Inner {
             id,
@@ -126,11 +128,19 @@ impl Machine {
         &self.0.clock
     }
 
-    /// Has the process met the end that [`SimDisk::kill_after`] ordered, and nobody has seen to it?
+    /// The process dies `calls` calls after the next `call` of its disk on a path with `path_part`; `how` says what becomes of
+    /// the disk then.
+    pub fn will_die_at(&self, call: Call, path_part: &str, calls: u64, how: Crash) {
+        let mut now = self.0.now.lock();
+        now.disk.kill_at(call, path_part, calls);
+        now.fate = how;
+    }
+
+    /// If the process has met an end that was ordered ahead, and nobody has seen to it: what becomes of the disk.
     #[must_use]
-    pub fn has_just_died(&self) -> bool {
+    pub fn has_just_died(&self) -> Option<Crash> {
         let now = self.0.now.lock();
-        now.state != State::Dead && now.life.is_over()
+        (now.state != State::Dead && now.life.is_over()).then_some(now.fate)
     }
 
     /// The process ends here; `how` says what becomes of its disk.
@@ -140,6 +150,7 @@ impl Machine {
         now.disk = now.disk.crash(how);
         now.life = Life::on(now.disk.clone());
         now.state = State::Dead;
+        now.fate = Crash::Process;
     }
 
     /// Replaces the disk by an empty one.

@@ -8,6 +8,7 @@
 //! Read next: `run` (from a seed to an outcome), `cluster` (machines and their steps), `load` (clients), `faults`, `checks`,
 //! `failover` (how long a lost leader is missed).
 
+pub mod beside;
 pub mod checks;
 pub mod clock;
 pub mod cluster;

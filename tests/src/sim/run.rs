@@ -4,6 +4,8 @@
 //! setup ── topics are there ──► load, faults strike ── time is up ──► healed: calm ── recovered ──► over ──► evidence
 //! ```
 
+use ballast_planted::{Bug, plant};
+
 use super::checks;
 use super::cluster::Cluster;
 use super::disk::Mistake;
@@ -13,12 +15,13 @@ use super::faults::plan::Plan;
 use super::history::{BrokerEvent, Event, Place, Recorder, fingerprint};
 use super::load::admin::{Topic, administer};
 use super::load::audit::audit;
-use super::load::group::take_part;
+use super::load::group::{member_name, take_part};
 use super::load::produce::produce;
 use super::load::read::{Taste, read};
 use super::load::{Phase, Surroundings};
 use super::machine::State;
 use super::trace;
+use crate::disk::Crash;
 
 /// How long clients work and faults strike, in ms.
 const LOAD_MS: i64 = 12_000;
@@ -27,11 +30,18 @@ const SETUP_MS_MAX: i64 = 60_000;
 /// What readers are given to reach the end once all has recovered, in ms.
 const READ_ON_MS: i64 = 3_000;
 
-/// The topics of every run: one whose records are synced before they are acknowledged (D2), and one whose are not (D1).
+/// The topics of every run: one whose records are synced before they are acknowledged (D2), and one whose are not (D1). Their
+/// segments are small, so that logs have several, and old indexes and snapshots beside them.
 pub const TOPICS: [Topic; 2] = [
-    Topic { name: "d1", partitions: 2, configs: &[("min.insync.replicas", "2")] },
-    Topic { name: "d2", partitions: 2, configs: &[("min.insync.replicas", "2"), ("flush.messages", "1")] },
+    Topic { name: "d1", partitions: 2, configs: &[("min.insync.replicas", "2"), SMALL_SEGMENTS, DENSE_INDEX] },
+    Topic {
+        name: "d2",
+        partitions: 2,
+        configs: &[("min.insync.replicas", "2"), ("flush.messages", "1"), SMALL_SEGMENTS, DENSE_INDEX],
+    },
 ];
+const SMALL_SEGMENTS: (&str, &str) = ("internal.segment.bytes", "8192");
+const DENSE_INDEX: (&str, &str) = ("index.interval.bytes", "512");
 
 /// What a run is like.
 #[derive(Debug, Clone)]
@@ -46,8 +56,10 @@ pub struct Scenario {
     pub load_ms: i64,
     /// What goes wrong.
     pub plan: Plan,
-    /// What every broker does wrong, to see that it is found.
+    /// What every broker does wrong with its disk, to see that it is found.
     pub mistake: Mistake,
+    /// What every broker does wrong otherwise.
+    pub planted: Option<Bug>,
 }
 
 impl Scenario {
@@ -71,6 +83,7 @@ impl Scenario {
             load_ms: LOAD_MS,
             plan: Plan::draw(seed, brokers, LOAD_MS),
             mistake: Mistake::None,
+            planted: None,
         }
     }
 }
@@ -94,6 +107,7 @@ pub struct Outcome {
 /// If a broker or a client does.
 #[must_use]
 pub fn play(scenario: &Scenario) -> Outcome {
+    let _planting = plant(scenario.planted);
     let mut cluster = Cluster::new(scenario.seed, scenario.brokers, &[], scenario.mistake);
     let recorder = Recorder::new(cluster.time().clone());
     let listening = trace::listen(recorder.clone());
@@ -108,7 +122,7 @@ pub fn play(scenario: &Scenario) -> Outcome {
     };
     add_clients(&mut cluster, &around, &places, scenario.replicas);
 
-    let mut run = Run { cluster, recorder, phase, down: Vec::new() };
+    let mut run = Run { cluster, recorder, phase, down: Vec::new(), ends_met: Vec::new() };
     let mut evidence = Evidence::default();
     if run.until(SETUP_MS_MAX, |run| run.phase.now() >= Phase::LOAD) {
         let mut faults = Faults::new(&scenario.plan, run.recorder.clone());
@@ -121,7 +135,7 @@ pub fn play(scenario: &Scenario) -> Outcome {
             run.recorder.last(is_recovered).is_some()
         });
         run.until(READ_ON_MS, |_| false);
-        if !faults.spared_unsynced(scenario.replicas) {
+        if !faults.spared_unsynced(scenario.replicas, &run.ends_met) {
             evidence.fragile.extend(["d1".into(), "__consumer_offsets".into()]);
         }
     }
@@ -147,7 +161,7 @@ fn add_clients(cluster: &mut Cluster, around: &Surroundings, places: &[Place], r
     }
     cluster.client("reader1", read(around.clone(), 1, places.to_vec(), Taste::default()));
     for number in 1..=2 {
-        cluster.client(&format!("member{number}"), take_part(around.clone(), number, vec!["d1", "d2"]));
+        cluster.client(&member_name(number), take_part(around.clone(), number, vec!["d1", "d2"]));
     }
     cluster.client("auditor", audit(around.clone(), places.to_vec()));
 }
@@ -158,11 +172,17 @@ struct Run {
     phase: Phase,
     /// Brokers that have ended by themselves, as far as that is noted.
     down: Vec<i32>,
+    /// What became of the disks of those that met an end that was ordered ahead.
+    ends_met: Vec<Crash>,
 }
 
 impl Run {
     fn step(&mut self) {
         self.cluster.step();
+        for (broker, how) in self.cluster.take_deaths() {
+            self.ends_met.push(how);
+            self.recorder.note(Event::Broker { broker, what: BrokerEvent::Died });
+        }
         for machine in self.cluster.machines().values() {
             let id = machine.id();
             match machine.state() {

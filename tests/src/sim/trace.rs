@@ -111,18 +111,34 @@ impl Fields {
         self.numbers.get(name).copied()
     }
 
+    fn isr(&self) -> Option<Vec<BrokerId>> {
+        let ids = self.texts.get("isr")?.split(|c: char| !c.is_ascii_digit());
+        Some(ids.filter_map(|id| id.parse().ok()).collect())
+    }
+
     fn event(&self) -> Option<BrokerEvent> {
         let at = || Some(Place::new(self.texts.get("topic")?, self.number("partition")? as i32));
         let leader_epoch = || Some(self.number("leader_epoch")? as i32);
+        let candidate = || Some(self.number("candidate")? as BrokerId);
         Some(match self.texts.get("message")?.as_str() {
             "leads" => BrokerEvent::Leads { at: at()?, leader_epoch: leader_epoch()? },
             "controls" => BrokerEvent::Controls,
             "ends" => BrokerEvent::Ends { at: at()?, end: self.number("end")? },
-            "high" => {
-                let isr = self.texts.get("isr")?.split(|c: char| !c.is_ascii_digit());
-                let isr = isr.filter_map(|id| id.parse().ok()).collect();
-                BrokerEvent::High { at: at()?, leader_epoch: leader_epoch()?, high: self.number("high")?, isr }
+            "isr" => {
+                let partition_epoch = self.number("partition_epoch")? as i32;
+                BrokerEvent::Isr { at: at()?, leader_epoch: leader_epoch()?, partition_epoch, isr: self.isr()? }
             }
+            "high" => {
+                let high = self.number("high")?;
+                BrokerEvent::High { at: at()?, leader_epoch: leader_epoch()?, high, isr: self.isr()? }
+            }
+            "votes" => BrokerEvent::Votes { term: self.number("term")?, candidate: candidate()? },
+            "metadata bounds" => BrokerEvent::MetadataBounds { from: self.number("from")?, upto: self.number("upto")? },
+            "metadata opens" => BrokerEvent::MetadataOpens {
+                end: self.number("end")?,
+                term: self.number("term")?,
+                candidate: candidate()?,
+            },
             _ => return None,
         })
     }

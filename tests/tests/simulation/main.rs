@@ -4,6 +4,7 @@
 //! line that plays it again; `BALLAST_STORY=1` prints all that happened in it, `BALLAST_TRACE=1` what its brokers said.
 
 mod failover;
+mod planted;
 
 use ballast_tests::sim::disk::Mistake;
 use ballast_tests::sim::run::{Outcome, Scenario, play, seeds};

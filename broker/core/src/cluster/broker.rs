@@ -7,7 +7,6 @@ use ballast_wire::{BrokerId, Offset, PartitionEpoch, Uuid};
 
 use super::log::SimLog;
 use super::network::Life;
-use super::plan::{Plan, Planted};
 use crate::controller::RequestId;
 use crate::image::Image;
 use crate::machine::Tick;
@@ -80,13 +79,12 @@ pub(super) enum Unclean {
 }
 
 impl Broker {
-    pub(super) fn new(id: BrokerId, plan: &Plan) -> Broker {
-        let keeps_epochs = plan.planted == Some(Planted::EpochCacheNotTruncated);
+    pub(super) fn new(id: BrokerId) -> Broker {
         Broker {
             id,
             up: false,
             life: 0,
-            log: SimLog::new(keeps_epochs),
+            log: SimLog::default(),
             high_checkpoint: 0,
             clean_epoch: None,
             broker_epoch: None,

@@ -6,7 +6,6 @@ use ballast_wire::{BrokerId, Uuid};
 
 use super::broker::{Call, Role, incarnation};
 use super::network::{Message, QUORUM};
-use super::plan::Planted;
 use super::quorum::FEATURE_RANGES;
 use super::world::{FETCH_BACKOFF_MS, HEARTBEAT_MS, LAG_MAX_MS, World};
 use crate::controller::{AlterPartition, BrokerHeartbeat, IsrChange, RegisterBroker, Request};
@@ -197,8 +196,6 @@ impl World {
 
     fn registration(&self, at: usize) -> RegisterBroker {
         let broker = &self.brokers[at];
-        let lies = self.plan.planted == Some(Planted::UncleanKeepsMembership);
-        let known = self.quorum.image.broker(broker.id).map_or(-1, |known| known.epoch);
         let listener = Endpoint {
             listener: "PLAINTEXT".to_owned(),
             host: format!("broker-{}", broker.id),
@@ -218,7 +215,7 @@ impl World {
                 fenced: false,
                 in_controlled_shutdown: false,
             },
-            previous_epoch: if lies { known } else { broker.clean_epoch.unwrap_or(-1) },
+            previous_epoch: broker.clean_epoch.unwrap_or(-1),
             in_process: false,
         }
     }
@@ -259,7 +256,7 @@ impl World {
         let config = LeaderConfig { min_isr: self.plan.min_isr, durable: self.plan.durable, lag_max_ms: LAG_MAX_MS };
         let state = LeaderState { leader_epoch, partition_epoch, replicas, isr };
         let leader = Leader::new(broker.id, state, config, broker.log.end(), high, self.now);
-        broker.role = Role::Leader(Box::new(leader.with_planted(self.plan.bug())));
+        broker.role = Role::Leader(Box::new(leader));
         let (id, end, synced) = (broker.id, broker.log.end(), broker.log.synced());
         self.trace(|| format!("broker {id} begins to lead in epoch {leader_epoch} from {end}, watermark {high}"));
         if partition.recovery == Recovery::Recovering {
@@ -279,10 +276,9 @@ impl World {
         let broker = &mut self.brokers[at];
         if !matches!(broker.role, Role::Follower(_)) {
             let config = FollowerConfig { durable: self.plan.durable, backoff_ms: FETCH_BACKOFF_MS };
-            let follower = Follower::new(config, broker.log.state(), broker.high());
             broker.waits.clear();
             broker.work.clear();
-            broker.role = Role::Follower(follower.with_planted(self.plan.bug()));
+            broker.role = Role::Follower(Follower::new(config, broker.log.state(), broker.high()));
         }
         let (leader, leader_epoch) = (partition.leader, partition.leader_epoch);
         let id = broker.id;

@@ -1,5 +1,6 @@
 //! A log as a plain vector: records of one batch each, epochs, and an end that survives a power loss.
 
+use ballast_planted::{Bug, is_planted};
 use ballast_wire::{LeaderEpoch, Offset};
 
 use crate::replica::EpochEnd;
@@ -19,15 +20,9 @@ pub(super) struct SimLog {
     /// Epochs and where they begin, both rising.
     epochs: Vec<(LeaderEpoch, Offset)>,
     synced: Offset,
-    /// A planted bug: the epoch cache is not cut with the log.
-    keeps_epochs: bool,
 }
 
 impl SimLog {
-    pub(super) fn new(keeps_epochs: bool) -> SimLog {
-        SimLog { keeps_epochs, ..SimLog::default() }
-    }
-
     pub(super) fn start(&self) -> Offset {
         self.start
     }
@@ -80,14 +75,13 @@ impl SimLog {
         let kept = usize::try_from(to - self.start).expect("nobody cuts below the start");
         self.records.truncate(kept);
         self.synced = self.synced.min(to);
-        if !self.keeps_epochs {
+        if !is_planted(Bug::EpochsNotTruncated) {
             self.epochs.retain(|(_, start)| *start < to);
         }
     }
 
     pub(super) fn start_over(&mut self, at: Offset) {
-        let keeps_epochs = self.keeps_epochs;
-        *self = SimLog { start: at, synced: at, keeps_epochs, ..SimLog::default() };
+        *self = SimLog { start: at, synced: at, ..SimLog::default() };
     }
 
     pub(super) fn move_start(&mut self, to: Offset) {

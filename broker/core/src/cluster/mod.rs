@@ -5,8 +5,8 @@
 //! must hold; at the end everything is mended and must come together. A seed that fails is printed with the command that plays
 //! it again, every event written out.
 //!
-//! Holds: nothing here decides. What is wrong in a run is wrong in a machine, or was planted on purpose: each bug of `planted`
-//! has to be found.
+//! Holds: nothing here decides. What is wrong in a run is wrong in a machine, or was planted on purpose: each bug that `tests`
+//! names has to be found.
 //!
 //! Read next: `world` (a step), `history` (what must hold), `faults` (what may happen), `plan` (what a seed draws).
 

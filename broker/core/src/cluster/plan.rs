@@ -1,18 +1,6 @@
 //! What a run is like: drawn from its seed, so that every seed has its own mixture of settings and faults.
 
 use super::random::Random;
-use crate::replica::Bug;
-
-/// A bug put in on purpose.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Planted {
-    /// In the machines.
-    Machine(Bug),
-    /// A broker that stopped uncleanly says that it stopped in order.
-    UncleanKeepsMembership,
-    /// Cutting a log leaves its epochs as they were.
-    EpochCacheNotTruncated,
-}
 
 /// `Plan::metadata` of a cluster that is well.
 const METADATA_PER_MILLE: u64 = 400;
@@ -39,12 +27,11 @@ pub(super) struct Plan {
     pub(super) failovers: u64,
     pub(super) preferred_elections: u64,
     pub(super) deletions: u64,
-    pub(super) planted: Option<Planted>,
 }
 
 impl Plan {
     /// Each kind of fault is in a run or not, like the toss of a coin.
-    pub(super) fn draw(random: &mut Random, planted: Option<Planted>) -> Plan {
+    pub(super) fn draw(random: &mut Random) -> Plan {
         let durable = random.chance(500);
         let min_isr = if random.chance(750) { 2 } else { 1 };
         let elr = random.chance(750);
@@ -68,7 +55,6 @@ impl Plan {
             failovers: rate(60),
             preferred_elections: rate(40),
             deletions: rate(80),
-            planted,
         }
     }
 
@@ -86,13 +72,6 @@ impl Plan {
             preferred_elections: 0,
             deletions: 0,
             ..self.clone()
-        }
-    }
-
-    pub(super) fn bug(&self) -> Option<Bug> {
-        match self.planted {
-            Some(Planted::Machine(bug)) => Some(bug),
-            Some(Planted::UncleanKeepsMembership | Planted::EpochCacheNotTruncated) | None => None,
         }
     }
 }

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use ballast_planted::{Bug, plant};
+
 use super::broker::Role;
 use super::history::History;
-use super::plan::{Plan, Planted};
+use super::plan::Plan;
 use super::random::Random;
 use super::world::{BROKERS, World};
 use crate::image::Partition;
@@ -26,9 +28,10 @@ pub(super) struct Outcome {
 }
 
 /// Runs a seed, with a bug in it perhaps.
-pub(super) fn run(seed: u64, planted: Option<Planted>, traced: bool) -> Outcome {
+pub(super) fn run(seed: u64, planted: Option<Bug>, traced: bool) -> Outcome {
+    let _planting = plant(planted);
     let mut random = Random::new(seed);
-    let plan = Plan::draw(&mut random, planted);
+    let plan = Plan::draw(&mut random);
     let mut world = World::new(plan.calm(), random, traced);
     for _ in 0..STEPS_TO_BEGIN_MAX {
         world.step();

@@ -1,8 +1,8 @@
 //! Seeds, and bugs that they must find.
 
-use super::plan::Planted;
+use ballast_planted::Bug;
+
 use super::run::{Outcome, run};
-use crate::replica::Bug;
 
 /// Seeds of an ordinary run of the tests; `BALLAST_SEEDS` asks for another number.
 const SEEDS: u64 = 150;
@@ -68,7 +68,7 @@ fn a_seed_plays_the_same_for_ever() {
 }
 
 /// The first seed that shows the bug, and how.
-fn finds(planted: Planted) {
+fn finds(planted: Bug) {
     for seed in 0..SEEDS_PER_BUG {
         if let Some(violation) = run(seed, Some(planted), false).violation {
             println!("{planted:?}: seed {seed}: {violation}");
@@ -80,45 +80,45 @@ fn finds(planted: Planted) {
 
 #[test]
 fn an_acknowledgement_before_the_followers_fetch_is_found() {
-    finds(Planted::Machine(Bug::AckBeforeFollowerFetch));
+    finds(Bug::AckBeforeFollowerFetch);
 }
 
 #[test]
 fn a_watermark_by_the_isr_instead_of_the_maximal_isr_is_found() {
-    finds(Planted::Machine(Bug::WatermarkByIsr));
+    finds(Bug::WatermarkByIsr);
 }
 
 #[test]
 fn truncation_to_the_watermark_is_found() {
-    finds(Planted::Machine(Bug::TruncateToWatermark));
+    finds(Bug::TruncateToWatermark);
 }
 
 #[test]
 fn an_unclean_broker_that_keeps_its_membership_is_found() {
-    finds(Planted::UncleanKeepsMembership);
+    finds(Bug::UncleanKeepsMembership);
 }
 
 #[test]
 fn an_epoch_cache_that_is_not_truncated_is_found() {
-    finds(Planted::EpochCacheNotTruncated);
+    finds(Bug::EpochsNotTruncated);
 }
 
 #[test]
 fn a_late_proposal_that_is_taken_for_refused_is_found() {
-    finds(Planted::Machine(Bug::StaleProposalForgotten));
+    finds(Bug::StaleProposalForgotten);
 }
 
 #[test]
 fn an_answer_to_another_question_is_found() {
-    finds(Planted::Machine(Bug::AnyAnswerIsTaken));
+    finds(Bug::AnyAnswerIsTaken);
 }
 
 #[test]
 fn a_fetch_before_the_sync_at_d2_is_found() {
-    finds(Planted::Machine(Bug::FetchBeforeSync));
+    finds(Bug::FetchBeforeSync);
 }
 
 #[test]
 fn a_watermark_that_covers_what_the_leader_deleted_is_found() {
-    finds(Planted::Machine(Bug::WatermarkBeforeStart));
+    finds(Bug::WatermarkBeforeStart);
 }

@@ -39,7 +39,7 @@ impl World {
     /// Three brokers that start, and one partition on all of them.
     pub(super) fn new(plan: Plan, random: Random, traced: bool) -> World {
         let quorum = Quorum::new(&plan, SESSION_MS, HEARTBEAT_MS);
-        let brokers = BROKERS.iter().map(|id| Broker::new(*id, &plan)).collect();
+        let brokers = BROKERS.iter().map(|id| Broker::new(*id)).collect();
         let mut world = World {
             now: 0,
             random,

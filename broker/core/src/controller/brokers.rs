@@ -8,6 +8,7 @@
 //! ```
 //! Holds: whoever fences a broker moves its leaderships in the same batch.
 
+use ballast_planted::{Bug, is_planted};
 use ballast_wire::{BrokerId, NO_LEADER};
 
 use super::draft::Draft;
@@ -71,7 +72,9 @@ pub(super) fn register(
         let clean = request.previous_epoch == before.epoch;
         // Without eligible leader replicas the last member of an ISR keeps its place, however it stopped.
         let distrusted = !clean && draft.image.elr_enabled();
-        remove_from_isrs(draft, id, distrusted);
+        if clean || !is_planted(Bug::UncleanKeepsMembership) {
+            remove_from_isrs(draft, id, distrusted);
+        }
     }
     drain::end(draft, id);
     sessions.restart(id, now);

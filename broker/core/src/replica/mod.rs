@@ -12,13 +12,10 @@
 
 pub mod follower;
 mod leader;
-mod planted;
 mod read;
 mod remote;
 
 pub use leader::{AcksAll, Effect, Input, IsrRefusal, Leader, LeaderConfig, LeaderState, StrangerFetch};
-#[cfg(test)]
-pub(crate) use planted::Bug;
 pub use read::{
     Candidate, Divergence, EpochEnd, EpochMismatch, FetchPosition, FollowerRead, check_leader_epoch, divergence,
     follower_read, preferred_read_replica,

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use ballast_log::AppendError;
+use ballast_planted::{Bug, is_planted};
 use ballast_wire::Offset;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
@@ -53,7 +54,8 @@ impl Waiters {
     pub(crate) fn answer_produces(&self, end: Offset, high: Offset) {
         let mut produces = self.produces.lock();
         for produce in produces.extract_if(.., |produce| {
-            let reached = if produce.until == Until::Published { end } else { high };
+            let too_early = is_planted(Bug::AckBeforeFollowerFetch);
+            let reached = if produce.until == Until::Published || too_early { end } else { high };
             produce.last_offset < reached
         }) {
             // A receiver that is gone has timed out or its connection has closed.

@@ -12,6 +12,7 @@ use std::time::Duration;
 use openraft::{LeaderId, ServerState};
 use tokio::sync::watch;
 
+use super::TOLD;
 use super::types::{Metrics, NodeId};
 
 /// What is to be told after one look.
@@ -96,7 +97,7 @@ pub(super) async fn watch(mut metrics: watch::Receiver<Metrics>, leads: watch::S
 fn tell(leads: &watch::Sender<bool>, now: bool) {
     let is_news = leads.send_if_modified(|leads| std::mem::replace(leads, now) != now);
     if is_news && now {
-        tracing::trace!(target: "ballast::replica", "controls");
+        tracing::trace!(target: TOLD, "controls");
     }
 }
 

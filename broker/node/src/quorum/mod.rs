@@ -39,6 +39,10 @@ mod tests;
 mod types;
 mod voters;
 
+/// Target of the events that tell what this node holds of the metadata log (`votes`, `metadata bounds`, `metadata opens`, `isr`,
+/// `controls`), for whoever watches a whole cluster.
+const TOLD: &str = "ballast::replica";
+
 pub use campaign::Timers;
 pub use codec::CodecError;
 pub use describe::{QuorumView, ReplicaView};

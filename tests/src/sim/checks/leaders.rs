@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ballast_wire::{BrokerId, LeaderEpoch, Offset};
+use ballast_wire::{BrokerId, LeaderEpoch, Offset, PartitionEpoch};
 
 use crate::sim::evidence::Evidence;
 use crate::sim::history::{BrokerEvent, Event, Place};
@@ -44,6 +44,8 @@ pub(super) fn isr_is_true(evidence: &Evidence) -> Vec<String> {
     let mut ends: BTreeMap<(BrokerId, &Place), Offset> = BTreeMap::new();
     let mut highs: BTreeMap<&Place, Offset> = BTreeMap::new();
     let mut died: BTreeSet<(BrokerId, &Place)> = BTreeSet::new();
+    // The newest ISR that anybody has heard of: its leader may not know yet that it is in place.
+    let mut newest: BTreeMap<&Place, (PartitionEpoch, LeaderEpoch, &[BrokerId])> = BTreeMap::new();
     let mut found = Vec::new();
     for entry in &evidence.history {
         let Event::Broker { broker, what } = &entry.event else { continue };
@@ -59,11 +61,18 @@ pub(super) fn isr_is_true(evidence: &Evidence) -> Vec<String> {
                 died.extend(ends.keys().filter(|(of, _)| of == broker));
                 ends.retain(|(of, _), _| of != broker);
             }
-            BrokerEvent::High { at, high, isr, .. } if !evidence.is_fragile(at) => {
+            BrokerEvent::Isr { at, leader_epoch, partition_epoch, isr } => {
+                let heard = (*partition_epoch, *leader_epoch, isr.as_slice());
+                let newest = newest.entry(at).or_insert(heard);
+                *newest = (*newest).max(heard);
+            }
+            BrokerEvent::High { at, leader_epoch, high, isr } if !evidence.is_fragile(at) => {
                 let highest = highs.entry(at).or_insert(*high);
                 *highest = (*highest).max(*high);
                 let behind = |member: &&BrokerId| ends.get(&(**member, at)).is_some_and(|end| end < high);
-                if let Some(member) = isr.iter().find(behind) {
+                let heard_of = newest.get(at).filter(|(_, epoch, _)| epoch == leader_epoch);
+                let heard_of = heard_of.map_or(&[][..], |(.., isr)| *isr);
+                if let Some(member) = isr.iter().chain(heard_of).find(behind) {
                     let end = ends[&(*member, at)];
                     found.push(format!(
                         "the watermark of {at} is {high} at {} ms, and broker {member} of its ISR {isr:?} ends at {end}",

@@ -3,14 +3,16 @@
 //! Each takes the [`Evidence`] and gives what contradicts it, in words; each is tested with a history that is wrong on
 //! purpose. The numbers are names: C1 is "no acknowledged record is lost" wherever it is spoken of.
 //!
-//! Read next: `records` (C1, C2, C4, C5, C11), `leaders` (C6, C12), `groups` (C7), `metadata` (C8, C16), `life` (C10, C13,
+//! Read next: `records` (C1, C2, C4, C5, C11), `leaders` (C6, C12), `groups` (C7), `metadata` (C8, C16), `remembered` (C8), `beside` (C9), `life` (C10, C13,
 //! C14).
 
+mod beside;
 mod groups;
 mod leaders;
 mod life;
 mod metadata;
 mod records;
+mod remembered;
 #[cfg(test)]
 mod tests;
 
@@ -40,6 +42,12 @@ pub const CHECKS: &[Check] = &[
     Check { name: "C6", holds: "one leader per epoch, whose watermark only rises", run: leaders::one_per_epoch },
     Check { name: "C7", holds: "one owner per partition and generation, commits stay", run: groups::one_owner },
     Check { name: "C8", holds: "metadata logs are prefixes of each other", run: metadata::logs_agree },
+    Check {
+        name: "C8",
+        holds: "no node forgets a vote or entry, or finds what it cut",
+        run: remembered::nodes_remember,
+    },
+    Check { name: "C9", holds: "what lies beside a log says what the log says", run: beside::files_agree },
     Check { name: "C10", holds: "what a crash leaves behind can be started from", run: life::crashes_leave_a_start },
     Check { name: "C11", holds: "bytes that nobody sent are never handed out", run: records::nothing_invented },
     Check { name: "C12", holds: "the ISR has everything below the watermark", run: leaders::isr_is_true },

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use ballast_wire::BrokerId;
 
 use super::plan::{Action, Plan, Who};
-use crate::disk::{Call, Crash, Repeat, Trouble};
+use crate::disk::{Crash, Repeat, Trouble};
 use crate::sim::cluster::Cluster;
 use crate::sim::history::{BrokerEvent, Event, Recorder};
+use crate::sim::load::group::member_name;
 use crate::sim::machine::{State, host_name};
 
 /// Room that a full disk still has, in bytes.
@@ -23,6 +24,7 @@ enum Mend {
     Latency(BrokerId, BrokerId),
     Release(BrokerId, BrokerId),
     Pace(BrokerId),
+    Member(u32),
 }
 
 /// A plan at work.
@@ -48,10 +50,12 @@ impl Faults {
     }
 
     /// May an unsynced record that was acknowledged be gone? One machine that loses power alone, in a run where nothing else
-    /// dies, takes nothing along that the others do not have.
+    /// dies, takes nothing along that the others do not have. `ends_met` are those that were ordered ahead.
     #[must_use]
-    pub fn spared_unsynced(&self, replicas: i16) -> bool {
-        self.blackouts == 0 || (self.blackouts == 1 && self.deaths == 1 && replicas >= 3)
+    pub fn spared_unsynced(&self, replicas: i16, ends_met: &[Crash]) -> bool {
+        let deaths = self.deaths + ends_met.len() as u32;
+        let blackouts = self.blackouts + ends_met.iter().filter(|how| **how != Crash::Process).count() as u32;
+        blackouts == 0 || (blackouts == 1 && deaths == 1 && replicas >= 3)
     }
 
     /// Does what is due.
@@ -105,8 +109,11 @@ impl Faults {
             }
             Action::KillAfter { who, calls } => {
                 let id = self.find(cluster, who);
-                self.deaths += 1;
                 cluster.machines()[&id].disk().kill_after(calls);
+            }
+            Action::KillAt { who, call, part, calls, how } => {
+                let id = self.find(cluster, who);
+                cluster.machines()[&id].will_die_at(call, part, calls, how);
             }
             Action::KillAll { how, down_ms } => {
                 for id in ids(cluster) {
@@ -124,9 +131,10 @@ impl Faults {
                 disk.set_capacity(Some(disk.used_bytes() + FULL_ROOM_BYTES));
                 self.later(ms, Mend::Disk(id));
             }
-            Action::Fail { who, call, ms } => {
+            Action::Fail { who, call, part, ms } => {
                 let id = self.trouble(cluster, who);
-                fail(cluster, id, call, ms.is_some());
+                let repeat = if ms.is_some() { Repeat::Always } else { Repeat::Once };
+                cluster.machines()[&id].disk().fail(call, part, Trouble::Io, repeat);
                 self.later(ms.unwrap_or(2_000), Mend::Disk(id));
             }
             Action::Clock { who, error_ms, ms } => {
@@ -138,6 +146,12 @@ impl Faults {
                 let id = self.find(cluster, who);
                 cluster.machines()[&id].pace().set_extra_ms(extra_ms);
                 self.later(ms, Mend::Pace(id));
+            }
+            Action::SilentMember { member, ms } => {
+                for id in ids(cluster) {
+                    cluster.network().hold(member_name(member), host_name(id));
+                }
+                self.later(ms, Mend::Member(member));
             }
             Action::Cut { .. } | Action::CutOneWay { .. } | Action::BadLinks { .. } | Action::Silence { .. } => {
                 self.strike_network(cluster, action);
@@ -241,6 +255,11 @@ impl Faults {
             Mend::Pace(id) => cluster.machines()[&id].pace().set_extra_ms(0),
             Mend::Link(a, b) => cluster.network().repair(host_name(a), host_name(b)),
             Mend::Release(a, b) => cluster.network().release(host_name(a), host_name(b)),
+            Mend::Member(member) => {
+                for id in ids(cluster) {
+                    cluster.network().release(member_name(member), host_name(id));
+                }
+            }
             Mend::Latency(a, b) => cluster.mend_latency(a, b),
         }
     }
@@ -252,9 +271,4 @@ fn is_down(state: &State) -> bool {
 
 fn ids(cluster: &Cluster) -> Vec<BrokerId> {
     cluster.machines().keys().copied().collect()
-}
-
-fn fail(cluster: &Cluster, id: BrokerId, call: Call, goes_on: bool) {
-    let repeat = if goes_on { Repeat::Always } else { Repeat::Once };
-    cluster.machines()[&id].disk().fail(call, "", Trouble::Io, repeat);
 }

@@ -39,10 +39,14 @@ pub enum Class {
     Controller,
     /// The leader of a partition of groups or records is killed (F1, F18).
     Leader,
+    /// A process dies, or power fails, at a telling moment: as a log is cut, a file replaced, a segment made (F1, F3).
+    Moment,
+    /// A member of a group is not heard for a while, and then it is (F18).
+    Member,
 }
 
 /// All of them.
-pub const CLASSES: [Class; 14] = [
+pub const CLASSES: [Class; 16] = [
     Class::KillOne,
     Class::KillAll,
     Class::Power,
@@ -57,4 +61,6 @@ pub const CLASSES: [Class; 14] = [
     Class::Restart,
     Class::Controller,
     Class::Leader,
+    Class::Moment,
+    Class::Member,
 ];

@@ -27,14 +27,17 @@ pub enum Action {
     Kill { who: Who, how: Crash, down_ms: i64 },
     /// A process dies after so many more calls of its disk, and starts again.
     KillAfter { who: Who, calls: u64 },
+    /// A process dies so many calls after the next `call` of its disk on a path with `part`, and its machine loses what `how`
+    /// says. A supervisor starts it again.
+    KillAt { who: Who, call: Call, part: &'static str, calls: u64, how: Crash },
     /// All are killed at once.
     KillAll { how: Crash, down_ms: i64 },
     /// A broker stops in order, and starts again after so many ms.
     Restart { who: Who, down_ms: i64 },
     /// A disk has no room for `ms`.
     Fill { who: Who, ms: i64 },
-    /// Calls of a disk fail: the next of this kind, or all for `ms`.
-    Fail { who: Who, call: Call, ms: Option<i64> },
+    /// Calls of a disk fail: the next of this kind on a path with `part`, or all for `ms`.
+    Fail { who: Who, call: Call, part: &'static str, ms: Option<i64> },
     /// A wall clock is wrong by so much for `ms`.
     Clock { who: Who, error_ms: i64, ms: i64 },
     /// A machine is cut off from all others, or from one.
@@ -47,7 +50,23 @@ pub enum Action {
     Slow { who: Who, extra_ms: u64, ms: i64 },
     /// Nothing reaches or leaves a machine; afterwards everything does.
     Silence { who: Who, ms: i64 },
+    /// The same for a member of a group.
+    SilentMember { member: u32, ms: i64 },
 }
+
+/// Telling calls, and of which files: logs are cut, files replaced, segments made and dropped, votes given.
+const MOMENTS: [(Call, &str); 10] = [
+    (Call::SetLen, "__cluster_metadata"),
+    (Call::Sync, "__cluster_metadata"),
+    (Call::Rename, "quorum-vote"),
+    (Call::SetLen, "/d1-"),
+    (Call::SetLen, "/d2-"),
+    (Call::Open, ".snapshot"),
+    (Call::Rename, "/d"),
+    (Call::Rename, "checkpoint"),
+    (Call::CreateDir, ""),
+    (Call::SyncDir, ""),
+];
 
 /// A run's faults, by the ms at which they strike, counted from the beginning of the load.
 #[derive(Debug, Clone)]
@@ -105,8 +124,9 @@ fn draw(class: Class, dice: &Dice, ids: &[BrokerId]) -> Action {
         Class::Power => Action::Kill { who, how: *dice.one_of(&lost), down_ms },
         Class::DiskFull => Action::Fill { who, ms },
         Class::DiskError => {
-            let call = *dice.one_of(&[Call::Sync, Call::Write, Call::SyncDir, Call::Rename, Call::Open]);
-            Action::Fail { who, call, ms: if dice.percent(70) { None } else { Some(ms) } }
+            let call = *dice.one_of(&[Call::Sync, Call::Sync, Call::Write, Call::SyncDir, Call::Rename, Call::Open]);
+            let part = *dice.one_of(&["", "/d1-", "/d2-", "/d2-"]);
+            Action::Fail { who, call, part, ms: if dice.percent(70) { None } else { Some(ms) } }
         }
         Class::Clock => {
             let error_ms = *dice.one_of(&[-3_600_000, -1_000, 1_000, 3_600_000, -86_400_000]);
@@ -124,6 +144,12 @@ fn draw(class: Class, dice: &Dice, ids: &[BrokerId]) -> Action {
         Class::Controller if dice.percent(50) => Action::Cut { who: Who::Controller, from: None, ms },
         Class::Controller => Action::Kill { who: Who::Controller, how: Crash::Process, down_ms },
         Class::Leader => Action::Kill { who: Who::Leader(dice.any()), how: Crash::Process, down_ms },
+        Class::Moment => {
+            let (call, part) = *dice.one_of(&MOMENTS);
+            let how = *dice.one_of(&[Crash::Process, Crash::LoseUnsynced, Crash::Tear]);
+            Action::KillAt { who: *dice.one_of(&[who, Who::Controller]), call, part, calls: dice.between(0, 20), how }
+        }
+        Class::Member => Action::SilentMember { member: dice.between(1, 2) as u32, ms: *dice.one_of(&[3_000, 5_000]) },
     }
 }
 

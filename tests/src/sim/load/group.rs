@@ -15,6 +15,12 @@ pub const GROUP: &str = "readers";
 /// How long one poll waits.
 const POLL_MAX: Duration = Duration::from_millis(300);
 
+/// Name of a member's machine on the network.
+#[must_use]
+pub fn member_name(number: u32) -> String {
+    format!("member{number}")
+}
+
 /// Takes part in the group until the run is over. `number` is the member's place among all.
 pub async fn take_part(around: Surroundings, number: u32, topics: Vec<&'static str>) {
     let dice = around.dice(&format!("member {number}"));
@@ -22,7 +28,7 @@ pub async fn take_part(around: Surroundings, number: u32, topics: Vec<&'static s
     around.phase.reached(Phase::LOAD).await;
     while around.phase.now() < Phase::OVER {
         let mut config = GroupConfig::new(GROUP);
-        config.session_timeout = Duration::from_secs(6);
+        config.session_timeout = Duration::from_secs(2);
         config.heartbeat_interval = Duration::from_millis(500);
         config.poll_interval_max = Duration::from_secs(6);
         config.auto_commit = false;

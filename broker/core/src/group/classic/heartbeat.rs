@@ -2,6 +2,8 @@
 //!
 //! Holds: a member that waits in Join or Sync is alive, whatever its session says; its session starts again with the answer.
 
+use ballast_planted::{Bug, is_planted};
+
 use super::{Classic, GroupState};
 use crate::group::turn::Turn;
 use crate::group::{GroupError, HeartbeatRequest, MemberId, OffsetCommitRequest};
@@ -45,7 +47,8 @@ impl Classic {
         turn: &mut Turn<'_>,
         request: &OffsetCommitRequest,
     ) -> Result<(), GroupError> {
-        if request.generation < 0 && self.state == GroupState::Empty {
+        let is_alone = request.generation < 0 && self.state == GroupState::Empty;
+        if is_alone || is_planted(Bug::CommitWithoutGeneration) {
             return Ok(());
         }
         let is_anonymous = request.generation < 0 && request.member_id.is_empty() && request.instance_id.is_none();

@@ -23,11 +23,11 @@
 
 mod message;
 
+use ballast_planted::{Bug, is_planted};
 use ballast_wire::{BrokerId, LeaderEpoch, NO_LEADER, Offset};
 
 pub use self::message::{Answer, BatchHead, Effect, FetchRequest, FollowerConfig, Input, LogState, Ticket};
 use super::EpochEnd;
-use super::planted::{Bug, Planted};
 use crate::machine::{Machine, Tick};
 
 /// After the first refusal or silence, in ms; each further one doubles it, up to `backoff_ms`. A new leader hears of its
@@ -63,7 +63,6 @@ pub struct Follower {
     state: State,
     /// Refusals and silences since the leader was named or last gave a good answer.
     failures: u32,
-    planted: Planted,
 }
 
 impl Follower {
@@ -81,14 +80,7 @@ impl Follower {
             ticket: 0,
             state: State::Ready,
             failures: 0,
-            planted: Planted::default(),
         }
-    }
-
-    /// The same follower with a bug in it.
-    #[cfg(test)]
-    pub(crate) fn with_planted(self, bug: Option<Bug>) -> Follower {
-        Follower { planted: Planted::new(bug), ..self }
     }
 
     /// Whom it follows, -1 for nobody.
@@ -117,7 +109,7 @@ impl Follower {
 
     /// What to fetch now, if anything: the question is on its way from then on.
     pub fn begin_fetch(&mut self) -> Option<FetchRequest> {
-        let synced = !self.config.durable || self.log.synced >= self.log.end || self.planted.is(Bug::FetchBeforeSync);
+        let synced = !self.config.durable || self.log.synced >= self.log.end || is_planted(Bug::FetchBeforeSync);
         if self.state != State::Ready || self.leader == NO_LEADER || !synced {
             return None;
         }
@@ -151,7 +143,7 @@ impl Follower {
         self.leader_start = self.log.start;
         if self.state != State::Working {
             self.state = State::Ready;
-            if self.planted.is(Bug::TruncateToWatermark) && self.high < self.log.end {
+            if is_planted(Bug::TruncateToWatermark) && self.high < self.log.end {
                 self.truncate(self.high, out);
             } else {
                 self.sync_if_due(out);
@@ -242,7 +234,7 @@ impl Follower {
         let within = self.high.clamp(self.log.start, self.log.end);
         let high = within.max(self.leader_high.min(self.log.end));
         let start = self.leader_start.min(high);
-        if start <= self.log.start || (self.planted.is(Bug::WatermarkBeforeStart) && high != self.high) {
+        if start <= self.log.start || (is_planted(Bug::WatermarkBeforeStart) && high != self.high) {
             self.show(high, out);
             return self.sync_if_due(out);
         }
@@ -262,7 +254,7 @@ impl Follower {
 
     fn sync_if_due(&mut self, out: &mut Vec<Effect>) {
         let due = self.config.durable && self.log.synced < self.log.end;
-        if due && self.state == State::Ready && !self.planted.is(Bug::FetchBeforeSync) {
+        if due && self.state == State::Ready && !is_planted(Bug::FetchBeforeSync) {
             self.state = State::Working;
             out.push(Effect::Sync);
         }
@@ -276,7 +268,7 @@ impl Follower {
 
     fn is_last(&self, ticket: Ticket, asked: State) -> bool {
         let last = self.state == asked && ticket == self.ticket;
-        last || (self.planted.is(Bug::AnyAnswerIsTaken) && matches!(self.state, State::Fetching | State::Ready))
+        last || (is_planted(Bug::AnyAnswerIsTaken) && matches!(self.state, State::Fetching | State::Ready))
     }
 }
 
@@ -348,7 +340,7 @@ impl Machine for Follower {
         assert!(self.high <= end, "watermark {} passed the log end {end}", self.high);
         assert!(synced <= end, "synced {synced} passed the log end {end}");
         let fetches = self.state == State::Fetching && self.config.durable;
-        let planted = self.planted.is(Bug::FetchBeforeSync);
+        let planted = is_planted(Bug::FetchBeforeSync);
         assert!(!fetches || synced == end || planted, "fetches from {end}, which is synced up to {synced} only");
     }
 }

@@ -14,12 +14,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ballast_planted::{Bug, is_planted};
 use ballast_wire::{BrokerId, PartitionEpoch};
 
 use super::{Effect, IsrRefusal, Leader};
 use crate::machine::Tick;
 use crate::replica::RemoteReplica;
-use crate::replica::planted::Bug;
 
 /// A proposal that got no decision is asked again after this long.
 const PROPOSE_AGAIN_MS: Tick = 50;
@@ -96,7 +96,7 @@ impl Leader {
             return;
         }
         let lag_max_ms = self.config.lag_max_ms;
-        let forgets = self.planted.is(Bug::StaleProposalForgotten);
+        let forgets = is_planted(Bug::StaleProposalForgotten);
         let Some(pending) = &mut self.pending else { return };
         match why {
             IsrRefusal::Overtaken if forgets => self.pending = None,

@@ -23,11 +23,11 @@ mod isr;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ballast_planted::{Bug, is_planted};
 use ballast_wire::{BrokerId, LeaderEpoch, Offset, PartitionEpoch};
 
 pub use self::input::{AcksAll, Effect, Input, IsrRefusal, LeaderConfig, LeaderState, StrangerFetch};
 use self::isr::Pending;
-use super::planted::{Bug, Planted};
 use super::remote::RemoteReplica;
 use crate::machine::{Machine, Tick};
 
@@ -45,7 +45,6 @@ pub struct Leader {
     synced: Offset,
     high: Offset,
     next_check: Tick,
-    planted: Planted,
 }
 
 impl Leader {
@@ -72,16 +71,9 @@ impl Leader {
             next_check: now + config.lag_max_ms / 2,
             state,
             config,
-            planted: Planted::default(),
         };
         leader.check();
         leader
-    }
-
-    /// The same leader with a bug in it.
-    #[cfg(test)]
-    pub(crate) fn with_planted(self, bug: Option<Bug>) -> Leader {
-        Leader { planted: Planted::new(bug), ..self }
     }
 
     /// The committed end: what consumers may read.
@@ -148,7 +140,7 @@ impl Leader {
     /// What may a produce with acks=all that ends at `end` be told now?
     #[must_use]
     pub fn acks_all(&self, end: Offset) -> AcksAll {
-        if self.planted.is(Bug::AckBeforeFollowerFetch) && self.end >= end {
+        if is_planted(Bug::AckBeforeFollowerFetch) && self.end >= end {
             return AcksAll::Done;
         }
         match (self.high >= end, self.is_under_min_isr()) {
@@ -223,7 +215,7 @@ impl Leader {
         }
         let mut high = if self.config.durable { self.synced } else { self.end };
         for (id, follower) in &self.followers {
-            if self.planted.is(Bug::WatermarkByIsr) && !self.state.isr.contains(id) {
+            if is_planted(Bug::WatermarkByIsr) && !self.state.isr.contains(id) {
                 continue;
             }
             let waits_to_join = || self.is_eligible(*id, follower) && self.is_caught_up(follower, now);

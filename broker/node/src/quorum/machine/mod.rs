@@ -28,6 +28,7 @@ use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
 use self::snapshots::{Snapshots, Taken};
+use super::TOLD;
 use super::entry::{Entry, Payload};
 use super::error::{Fault, QuorumError};
 use super::store::on_disk;
@@ -162,8 +163,21 @@ impl Applied {
     }
 
     fn publish(&mut self, image: Image, delta: Delta) {
+        tell_isrs(&image, &delta);
         self.image = Arc::new(image);
         self.listeners.retain(|listener| listener.send((Arc::clone(&self.image), delta.clone())).is_ok());
+    }
+}
+
+/// Tells the ISRs that are in place from now on, for whoever watches a whole cluster.
+fn tell_isrs(image: &Image, delta: &Delta) {
+    for (id, partition) in &delta.partitions_changed {
+        let Some((topic, state)) = image.topic_by_id(*id).and_then(|topic| Some((topic, topic.partition(*partition)?)))
+        else {
+            continue;
+        };
+        let (leader_epoch, partition_epoch, isr) = (state.leader_epoch, state.partition_epoch, &state.isr);
+        tracing::trace!(target: TOLD, topic = %topic.name, partition, leader_epoch, partition_epoch, ?isr, "isr");
     }
 }
 

@@ -12,7 +12,8 @@ use std::io::{self, IoSlice};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ballast_log::disk::{Disk, DiskFile, FileKind, OpenMode, read_small, replace_small};
+use ballast_log::disk::{Disk, DiskFile, FileKind, OpenMode, read_small, replace_small, replace_unsynced};
+use ballast_planted::{Bug, is_planted};
 
 use super::super::codec::{CodecError, log_id_of, put_log_id, put_vote, vote_of};
 use super::super::error::{DiskContext, QuorumError};
@@ -56,7 +57,11 @@ impl Files {
     pub(super) fn save_vote(&self, vote: &Vote) -> Result<(), QuorumError> {
         let mut payload = Vec::new();
         put_vote(&mut payload, vote);
-        self.replace(&vote_path(&self.dir), &seal(Kind::Vote, &[&payload]))
+        let (path, bytes) = (vote_path(&self.dir), seal(Kind::Vote, &[&payload]));
+        if is_planted(Bug::RaftVoteNotSynced) {
+            return replace_unsynced(&*self.disk, &path, &bytes).doing("cannot replace", &path);
+        }
+        self.replace(&path, &bytes)
     }
 
     /// The purged position survives a crash once this returns.

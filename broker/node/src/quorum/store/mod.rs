@@ -36,6 +36,7 @@ pub(super) use serial::{on_disk, on_readers};
 use self::entries::Entries;
 use self::files::Files;
 use self::serial::Serial;
+use super::TOLD;
 use super::entry::Entry;
 use super::error::{Fault, QuorumError};
 use super::types::{LogId, StorageError, TypeConfig, Vote};
@@ -126,7 +127,12 @@ impl Store {
 
     async fn begin_at(&self, index: u64) -> Result<(), QuorumError> {
         let (log, clock) = (Arc::clone(&self.0.log), Arc::clone(&self.0.clock));
-        let restart = move || Ok(log.truncate_fully_and_start_at(offset_of(index)?, clock.now_ms())?);
+        let restart = move || {
+            tell_bounds(0, log.end().max(offset_of(index)?));
+            log.truncate_fully_and_start_at(offset_of(index)?, clock.now_ms())?;
+            tell_bounds(log.end(), log.end());
+            Ok(())
+        };
         self.0.serial.run(restart).await
     }
 
@@ -134,7 +140,9 @@ impl Store {
         let this = self.clone();
         let cut = move || {
             let Inner { log, entries, clock, .. } = &*this.0;
+            tell_bounds(log.recovery_point().min(offset_of(since)?), log.end());
             open::truncate(log, offset_of(since)?, clock.now_ms())?;
+            tell_bounds(log.end(), log.end());
             let (is_known, first) = {
                 let mut entries = entries.lock();
                 entries.truncate(since);
@@ -157,9 +165,11 @@ impl Store {
             if entries.lock().purged() >= Some(upto) {
                 return Ok(());
             }
+            let start = offset_of(upto.index + 1)?;
+            tell_bounds(log.recovery_point(), log.end().max(start));
             files.save_purged(&upto)?;
             entries.lock().purge(upto);
-            open::purge(log, offset_of(upto.index + 1)?, clock.now_ms())
+            open::purge(log, start, clock.now_ms())
         };
         self.0.serial.run(purge).await
     }
@@ -175,6 +185,11 @@ fn fitting(mut entries: Vec<Entry>, max_bytes: usize) -> Vec<Entry> {
     let count = entries.iter().take_while(fits).count().max(1);
     entries.truncate(count);
     entries
+}
+
+/// Tells that a crash leaves a log that ends at `from` or above, at `upto` at most.
+fn tell_bounds(from: i64, upto: i64) {
+    tracing::trace!(target: TOLD, from, upto, "metadata bounds");
 }
 
 /// An index as an offset.
@@ -241,6 +256,8 @@ impl RaftLogStorage<TypeConfig> for Store {
             self.0.serial.run(move || files.save_vote(&vote)).await
         };
         self.raise(saved)?;
+        let (term, candidate) = (vote.leader_id.term, vote.leader_id.node_id.node);
+        tracing::trace!(target: TOLD, term, candidate, "votes");
         *self.0.vote.lock() = Some(vote);
         Ok(())
     }

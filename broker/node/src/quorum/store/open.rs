@@ -20,6 +20,7 @@ use super::entries::Entries;
 use super::files::{Files, Remembered};
 use super::serial::Serial;
 use super::{EntryError, Inner, Store, batch};
+use crate::quorum::TOLD;
 use crate::quorum::entry::Entry;
 use crate::quorum::error::{DiskContext, Fault, QuorumError};
 use crate::quorum::types::{LogId, next_index};
@@ -62,6 +63,8 @@ impl Store {
         }
         let mut entries = Entries::after(purged);
         load(&log, &mut entries)?;
+        let voted = vote.map_or((0, -1), |vote| (vote.leader_id.term, vote.leader_id.node_id.node));
+        tracing::trace!(target: TOLD, end = log.end(), term = voted.0, candidate = voted.1, "metadata opens");
         let log = Arc::new(log);
         let serial = Serial::new(Arc::clone(&disk), Arc::clone(&log), Arc::clone(&clock));
         Ok(Store(Arc::new(Inner {

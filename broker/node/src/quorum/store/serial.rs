@@ -98,7 +98,10 @@ impl Serial {
             for step in steps {
                 match step {
                     Step::Append { batches, done } => match self.log.append_stamped(&batches, self.clock.now_ms()) {
-                        Ok(_) => unsynced.push(done),
+                        Ok(_) => {
+                            super::tell_bounds(self.log.recovery_point(), self.log.end());
+                            unsynced.push(done);
+                        }
                         Err(error) => done(Err(error.into())),
                     },
                     Step::Work(work) => {
@@ -118,6 +121,7 @@ impl Serial {
             return;
         }
         let synced = self.log.sync(self.clock.now_ms()).map(drop).map_err(QuorumError::from);
+        super::tell_bounds(self.log.recovery_point(), self.log.end());
         for done in unsynced.drain(..) {
             done(synced.clone());
         }
