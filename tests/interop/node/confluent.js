@@ -25,6 +25,7 @@ const {
   restart,
   retentionMs,
   say,
+  sessionMs,
   step,
   topic,
   until
@@ -45,7 +46,7 @@ async function join() {
       groupId: group,
       autoCommit: false,
       fromBeginning: true,
-      sessionTimeout: 10_000,
+      sessionTimeout: sessionMs,
       rebalanceTimeout: pollMsMax
     }
   })

@@ -31,6 +31,8 @@ const {
   restart,
   retentionMs,
   say,
+  sessionMs,
+  settles,
   step,
   topic,
   until
@@ -82,7 +84,7 @@ async function config(name) {
 async function join(groupId = group) {
   const consumer = kafka.consumer({
     groupId,
-    sessionTimeout: 10_000,
+    sessionTimeout: sessionMs,
     rebalanceTimeout: 10_000,
     heartbeatInterval: 500,
     partitionAssigners: [PartitionAssigners.roundRobin],
@@ -144,7 +146,7 @@ async function administer() {
   await step('describe', async () => {
     const { topics } = await insist(() => admin.fetchTopicMetadata({ topics: [topic] }))
     check(topics[0].partitions.length === partitions, topics)
-    check((await config('retention.ms')) === retentionMs, await config('retention.ms'))
+    await settles('retention.ms', () => config('retention.ms'), retentionMs)
   })
   await step('alter-config', async () => {
     // It has the older call alone, which replaces the whole set.
@@ -153,7 +155,7 @@ async function administer() {
       { name: 'max.message.bytes', value: String(messageBytesMax) }
     ]
     await insist(() => admin.alterConfigs({ validateOnly: false, resources: [{ ...resource, configEntries }] }))
-    check((await config('max.message.bytes')) === String(messageBytesMax), await config('max.message.bytes'))
+    await settles('max.message.bytes', () => config('max.message.bytes'), String(messageBytesMax))
   })
 }
 

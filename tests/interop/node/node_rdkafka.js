@@ -22,6 +22,7 @@ const {
   restart,
   retentionMs,
   say,
+  sessionMs,
   step,
   topic,
   until,
@@ -59,7 +60,7 @@ async function consumer(settings = {}, topicSettings = {}) {
       ...common,
       'group.id': group,
       'enable.auto.commit': false,
-      'session.timeout.ms': 10000,
+      'session.timeout.ms': sessionMs,
       'max.poll.interval.ms': pollMsMax,
       ...settings
     },

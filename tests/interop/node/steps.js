@@ -12,6 +12,8 @@ const bounces = Number(replicas) > 1
 const patienceMs = bounces ? 120_000 : 60_000
 // Nobody polls while a restart is waited for.
 const pollMsMax = bounces ? 120_000 : 15_000
+// A member that could not take its leave must be missed before the next broker goes down: then its session begins anew.
+const sessionMs = bounces ? 6_000 : 10_000
 const input = readline.createInterface({ input: process.stdin })[Symbol.asyncIterator]()
 
 /** The client has no such thing: said instead of faked. */
@@ -65,6 +67,13 @@ async function insist(action, done = () => false) {
       if (!bounces || error instanceof Wrong || Date.now() - started > patienceMs) throw error
     }
   }
+}
+
+/** It is so. While brokers come and go, one that has just come back may be the one that has not heard yet. */
+async function settles(what, ask, wanted) {
+  if (bounces) return until(what, async () => (await ask()) === wanted)
+  const told = await ask()
+  check(told === wanted, `${what} is ${told}`)
 }
 
 /** The action must fail in the way told; gives what it said. */
@@ -121,6 +130,7 @@ module.exports = {
   after: ['after 0', 'after 1', 'after 2', 'after 3', 'after 4'],
   patienceMs,
   pollMsMax,
+  sessionMs,
   Without,
   say,
   step,
@@ -134,5 +144,6 @@ module.exports = {
   checkValues,
   checkSeen,
   insist,
+  settles,
   hasAll
 }

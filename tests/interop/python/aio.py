@@ -10,7 +10,8 @@ from aiokafka.errors import (MessageSizeTooLargeError, OffsetOutOfRangeError, To
                              UnknownTopicOrPartitionError, for_code)
 
 from steps import (BOOTSTRAP, CONFIGS, GROUP, MESSAGE_BYTES_MAX, PARTITIONS, PATIENCE_S, POLL_MS_MAX, PREFIX,
-                   REPLICAS, TOPIC, all_values, expect, has_all, insist, once, records, restart, say, step)
+                   REPLICAS, SESSION_MS, TOPIC, all_values, expect, has_all, insist, once, records, restart, say,
+                   settles, step)
 
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
 PLACES = [TopicPartition(TOPIC, p) for p in range(PARTITIONS)]
@@ -31,7 +32,7 @@ async def started(client):
 # Clients want a running loop when they are made.
 async def consumer(*topics, group=GROUP, **settings):
     return await started(AIOKafkaConsumer(*topics, bootstrap_servers=BOOTSTRAP, group_id=group,
-                                          enable_auto_commit=False, session_timeout_ms=10000,
+                                          enable_auto_commit=False, session_timeout_ms=SESSION_MS,
                                           max_poll_interval_ms=POLL_MS_MAX,
                                           **{"auto_offset_reset": "earliest", **settings}))
 
@@ -85,12 +86,19 @@ def config(name):
     return {entry[0]: entry[1] for entry in entries}[name]
 
 
+def described():
+    (topic,) = wait(admin.describe_topics([TOPIC]))
+    if topic["error_code"]:
+        raise for_code(topic["error_code"])(topic)
+    return topic
+
+
 @step("describe")
 def describe():
-    (topic,) = insist(lambda: wait(admin.describe_topics([TOPIC])))
+    topic = insist(described)
     assert len(topic["partitions"]) == PARTITIONS, topic
     assert all(p["leader"] >= 0 for p in topic["partitions"]), topic
-    assert config("retention.ms") == CONFIGS["retention.ms"], config("retention.ms")
+    settles("retention.ms", lambda: config("retention.ms"), CONFIGS["retention.ms"])
 
 
 @step("alter-config")
@@ -101,7 +109,7 @@ def alter_config():
     (response,) = insist(lambda: wait(admin.alter_configs([resource])))
     ((code, message, _, _),) = response.resources
     assert code == 0, message
-    assert config("max.message.bytes") == str(MESSAGE_BYTES_MAX), config("max.message.bytes")
+    settles("max.message.bytes", lambda: config("max.message.bytes"), str(MESSAGE_BYTES_MAX))
 
 
 @step("produce")

@@ -4,8 +4,9 @@ import confluent_kafka
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
 
-from steps import (BOOTSTRAP, CONFIGS, GROUP, MESSAGE_BYTES_MAX, PARTITIONS, PATIENCE_S, POLL_MS_MAX, PREFIX, REPLICAS,
-                   TOPIC, all_values, expect, has_all, insist, once, records, restart, say, step, until)
+from steps import (BOOTSTRAP, CONFIGS, GROUP, MESSAGE_BYTES_MAX, PARTITIONS, PATIENCE_S, POLL_MS_MAX, PREFIX,
+                   REPLICAS, SESSION_MS, TOPIC, all_values, expect, has_all, insist, once, records, restart, say,
+                   settles, step, until)
 
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
 COMMON = {"bootstrap.servers": BOOTSTRAP, "broker.address.family": "v4"}
@@ -39,7 +40,7 @@ def flush(producer, tolds):
 
 def consumer(**settings):
     return Consumer({**COMMON, "group.id": GROUP, "enable.auto.commit": False, "auto.offset.reset": "earliest",
-                     "session.timeout.ms": 10000, "max.poll.interval.ms": POLL_MS_MAX, **settings})
+                     "session.timeout.ms": SESSION_MS, "max.poll.interval.ms": POLL_MS_MAX, **settings})
 
 
 def poll(member, values):
@@ -66,7 +67,7 @@ def config(name):
 def describe():
     partitions = insist(lambda: admin.list_topics(TOPIC, timeout=PATIENCE_S)).topics[TOPIC].partitions
     assert len(partitions) == PARTITIONS and all(p.leader >= 0 for p in partitions.values()), partitions
-    assert config("retention.ms") == CONFIGS["retention.ms"], config("retention.ms")
+    settles("retention.ms", lambda: config("retention.ms"), CONFIGS["retention.ms"])
 
 
 @step("alter-config")
@@ -74,7 +75,7 @@ def alter_config():
     change = ConfigEntry("max.message.bytes", str(MESSAGE_BYTES_MAX), incremental_operation=AlterConfigOpType.SET)
     changes = [ConfigResource(ResourceType.TOPIC, TOPIC, incremental_configs=[change])]
     insist(lambda: only(admin.incremental_alter_configs(changes)))
-    assert config("max.message.bytes") == str(MESSAGE_BYTES_MAX), config("max.message.bytes")
+    settles("max.message.bytes", lambda: config("max.message.bytes"), str(MESSAGE_BYTES_MAX))
 
 
 @step("produce")

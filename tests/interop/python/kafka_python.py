@@ -6,11 +6,12 @@ import kafka
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import (GroupIdNotFoundError, MessageSizeTooLargeError, OffsetOutOfRangeError,
-                          TopicAlreadyExistsError, UnknownTopicOrPartitionError)
+                          TopicAlreadyExistsError, UnknownTopicOrPartitionError, for_code)
 from kafka.structs import OffsetAndMetadata
 
-from steps import (BOOTSTRAP, CONFIGS, GROUP, MESSAGE_BYTES_MAX, PARTITIONS, PATIENCE_S, POLL_MS_MAX, PREFIX, REPLICAS,
-                   TOPIC, all_values, expect, has_all, insist, once, records, restart, say, step, until)
+from steps import (BOOTSTRAP, CONFIGS, GROUP, MESSAGE_BYTES_MAX, PARTITIONS, PATIENCE_S, POLL_MS_MAX, PREFIX,
+                   REPLICAS, SESSION_MS, TOPIC, all_values, expect, has_all, insist, once, records, restart, say,
+                   settles, step, until)
 
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
 PLACES = [TopicPartition(TOPIC, p) for p in range(PARTITIONS)]
@@ -24,7 +25,7 @@ def any_error(_):
 
 def consumer(group=GROUP, **settings):
     return KafkaConsumer(bootstrap_servers=BOOTSTRAP, group_id=group, enable_auto_commit=False,
-                         **{"auto_offset_reset": "earliest", "session_timeout_ms": 10000,
+                         **{"auto_offset_reset": "earliest", "session_timeout_ms": SESSION_MS,
                             "max_poll_interval_ms": POLL_MS_MAX, **settings})
 
 
@@ -59,12 +60,19 @@ def config(name):
     return told["topic"][TOPIC][name]["value"]
 
 
+def described():
+    (topic,) = admin.describe_topics([TOPIC])
+    if topic["error_code"]:
+        raise for_code(topic["error_code"])(topic)
+    return topic
+
+
 @step("describe")
 def describe():
-    (topic,) = insist(lambda: admin.describe_topics([TOPIC]))
+    topic = insist(described)
     assert len(topic["partitions"]) == PARTITIONS, topic
     assert all(p["leader_id"] >= 0 for p in topic["partitions"]), topic
-    assert config("retention.ms") == CONFIGS["retention.ms"], config("retention.ms")
+    settles("retention.ms", lambda: config("retention.ms"), CONFIGS["retention.ms"])
 
 
 @step("alter-config")
@@ -72,7 +80,7 @@ def alter_config():
     change = {"max.message.bytes": str(MESSAGE_BYTES_MAX)}
     told = insist(lambda: admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, TOPIC, change)]))
     assert told == {"topic": {TOPIC: "OK"}}, told
-    assert config("max.message.bytes") == str(MESSAGE_BYTES_MAX), config("max.message.bytes")
+    settles("max.message.bytes", lambda: config("max.message.bytes"), str(MESSAGE_BYTES_MAX))
 
 
 @step("produce")

@@ -17,6 +17,8 @@ MESSAGE_BYTES_MAX = 20_000
 PATIENCE_S = 120 if BOUNCES else 60
 # Nobody polls while a restart is waited for.
 POLL_MS_MAX = 120_000 if BOUNCES else 15_000
+# A member that could not take its leave must be missed before the next broker goes down: then its session begins anew.
+SESSION_MS = 6_000 if BOUNCES else 10_000
 
 
 class Without(Exception):
@@ -94,6 +96,15 @@ def expect(error_type, matches, action):
         raise AssertionError("nothing was refused")
 
     return insist(attempt)
+
+
+def settles(what, ask, wanted):
+    """It is so. While brokers come and go, a broker that has just come back may be the one that has not heard yet."""
+    told = ask()
+    if BOUNCES:
+        until(what, lambda: ask() == wanted)
+    else:
+        assert told == wanted, (what, told, wanted)
 
 
 def has_all(values, wanted):

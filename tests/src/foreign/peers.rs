@@ -33,7 +33,8 @@ struct Node {
 }
 
 impl Peers {
-    /// So many fresh nodes with these settings, or a skip in the name of `test`. Done when all accept connections.
+    /// So many fresh nodes with these settings, in which `{id}` stands for a node's id, or a skip in the name of `test`. Done
+    /// when all accept connections.
     ///
     /// # Panics
     /// If Kafka is there and one does not come up; what it printed is in the message.
@@ -50,7 +51,9 @@ impl Peers {
         }
         let folders: Vec<_> = folders.iter().map(std::path::PathBuf::as_path).collect();
         let sites = Site::cluster(&folders, settings).unwrap_or_else(|error| panic!("{error}"));
-        let launch = |site: Site| {
+        let launch = |mut site: Site| {
+            let id = site.id.to_string();
+            site.settings.iter_mut().for_each(|(_, value)| *value = value.replace("{id}", &id));
             kafka.format(&site).unwrap_or_else(|error| panic!("{error}"));
             let child = spawn(&kafka, &site);
             Node { kafka: kafka.clone(), site, child }

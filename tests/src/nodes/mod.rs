@@ -4,13 +4,13 @@
 
 mod town;
 
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
 
 use tempfile::TempDir;
 
 pub use self::town::{NoTown, Town};
+use crate::foreign::kafka::free_port;
 use crate::process::Serve;
 
 /// Where nodes without a network of their own are.
@@ -22,23 +22,27 @@ pub struct Nodes {
     running: Vec<Serve>,
     town: Option<Town>,
     folder: TempDir,
+    /// Where each is asked for by controllers, and by clients: nobody may take a port while its node is down.
     quorum: Vec<(String, u16)>,
+    ports: Vec<u16>,
     settings: Vec<String>,
 }
 
 impl Nodes {
     /// So many nodes on `town`, or on the loopback interface, with these settings (`key=value`, in which `{data}` stands for a
-    /// node's data folder); all of them vote. Done when all of them serve.
+    /// node's data folder and `{id}` for its id); all of them vote. Done when all of them serve.
     ///
     /// # Panics
     /// If one does not come up.
     #[must_use]
     pub fn start(count: u8, town: Option<Town>, settings: &[&str]) -> Nodes {
         let host = |id| town.as_ref().map_or_else(|| HOST.to_owned(), |town| town.address(id).to_string());
+        let free_port = || free_port().unwrap_or_else(|error| panic!("{error}"));
         let quorum = (1..=count).map(|id| (host(id), free_port())).collect();
+        let ports = (1..=count).map(|_| free_port()).collect();
         let settings = settings.iter().map(|setting| (*setting).to_owned()).collect();
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
-        let mut nodes = Nodes { running: Vec::new(), town, folder, quorum, settings };
+        let mut nodes = Nodes { running: Vec::new(), town, folder, quorum, ports, settings };
         // Each waits for the others: they start together, and are awaited afterwards.
         let started: Vec<_> = (1..=count).map(|id| nodes.launch(id)).collect();
         nodes.running = started.into_iter().map(Serve::awaited).collect();
@@ -53,10 +57,12 @@ impl Nodes {
         arguments.extend(["--controller".to_owned(), format!("{host}:{port}")]);
         arguments.extend(["--quorum".to_owned(), voters.join(",")]);
         let data = self.data(id).display().to_string();
-        let own = |setting: &String| ["--set".to_owned(), setting.replace("{data}", &data)];
+        let own =
+            |setting: &String| ["--set".to_owned(), setting.replace("{data}", &data).replace("{id}", &id.to_string())];
         arguments.extend(self.settings.iter().flat_map(own));
         let before = self.town.as_ref().map_or_else(Vec::new, |town| town.at(id));
-        Serve::launch(before, &self.data(id), &format!("{host}:0"), &arguments)
+        let listen = format!("{host}:{}", self.ports[usize::from(id) - 1]);
+        Serve::launch(before, &self.data(id), &listen, &arguments)
     }
 
     /// `HOST:PORT,…` of all.
@@ -150,12 +156,6 @@ impl Drop for Nodes {
             eprintln!("{}", self.logs());
         }
     }
-}
-
-/// A port that is free now on every address.
-fn free_port() -> u16 {
-    let listener = TcpListener::bind((HOST, 0)).expect("a port is free");
-    listener.local_addr().expect("it has an address").port()
 }
 
 /// Empties a folder, as a new disk does.

@@ -36,7 +36,7 @@ impl Accepted {
 }
 
 /// A difference in every version.
-const fn differs(
+pub(crate) const fn differs(
     key: ApiKey,
     case: &'static str,
     path: &'static str,

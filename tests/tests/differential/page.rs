@@ -6,13 +6,16 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use super::accepted::{ACCEPTED, Accepted};
+use super::nodes::accepted::ON_NODES;
 
 const BEGIN: &str = "<!-- differences: begin -->\n";
 const END: &str = "<!-- differences: end -->\n";
 
 const HEAD: &str = "\
 `tests/tests/differential` brings about the same situations on both brokers, an accepted one and every refusal of each API, in
-every version that both have, and compares every field of the answers. What differs, ids, clocks and ports aside, is this:
+every version that both have, and compares every field of the answers; what only a cluster can be asked it asks three nodes of
+each, at leaders, at followers and at the listeners of controllers, also when a node was away. What differs, ids, clocks and ports
+aside, is this:
 
 | API | situation | field | Apache Kafka 4.4 | Ballast | why |
 |---|---|---|---|---|---|
@@ -20,7 +23,7 @@ every version that both have, and compares every field of the answers. What diff
 
 fn rendered() -> String {
     let mut out = HEAD.to_owned();
-    for Accepted { key, versions, case, path, kafka, ballast, why } in ACCEPTED {
+    for Accepted { key, versions, case, path, kafka, ballast, why } in ACCEPTED.iter().chain(ON_NODES) {
         let versions = match versions {
             (0, i16::MAX) => String::new(),
             (first, i16::MAX) => format!(" v{first}+"),

@@ -11,7 +11,7 @@ use ballast_tests::raw::Connection;
 use ballast_wire::frame::ApiKey;
 use kafka_protocol::messages::ApiVersionsRequest;
 
-use super::accepted::{ACCEPTED, Accepted};
+use super::accepted::Accepted;
 use super::case::{Case, Meets, fits};
 use super::side::{CLOSED, Side};
 use super::tree::{Difference, Tree, differences};
@@ -80,19 +80,19 @@ impl Outcome {
     }
 
     /// What is not accepted, a line each.
-    pub(crate) fn unaccepted(&self) -> Vec<String> {
+    pub(crate) fn unaccepted(&self, tables: &[&[Accepted]]) -> Vec<String> {
         let rows = self.found.iter().filter(|(found, versions)| {
-            !versions.iter().all(|version| ACCEPTED.iter().any(|entry| entry.covers(found, *version)))
+            !versions.iter().all(|version| tables.iter().copied().flatten().any(|entry| entry.covers(found, *version)))
         });
         rows.map(|(found, versions)| found.line(versions)).collect()
     }
 
     /// Entries of the table that were met by nothing, a line each.
-    pub(crate) fn stale(&self) -> Vec<String> {
+    pub(crate) fn stale(&self, table: &[Accepted]) -> Vec<String> {
         let met = |entry: &Accepted| {
             self.found.iter().any(|(found, versions)| versions.iter().any(|version| entry.covers(found, *version)))
         };
-        ACCEPTED.iter().filter(|entry| !met(entry)).map(|entry| format!("{entry:?}")).collect()
+        table.iter().filter(|entry| !met(entry)).map(|entry| format!("{entry:?}")).collect()
     }
 }
 

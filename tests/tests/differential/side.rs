@@ -1,4 +1,5 @@
-//! One of the two brokers, as a case sees it: its connection, the topics that were prepared on it, and what it answered.
+//! One of the two brokers, or of the two clusters, as a case sees it: its connection, the topics that were prepared on it,
+//! and what it answered.
 //!
 //! Holds: both sides go through the same calls in the same order, so that names (made of the case, the version and a
 //! number) and offsets are the same on both without being set aside.
@@ -12,6 +13,8 @@ use ballast_tests::target::Topic;
 use ballast_wire::batch::Compression;
 use ballast_wire::frame::{ApiKey, parse_response_header};
 use bytes::Bytes;
+use kafka_protocol::messages::CreateTopicsRequest;
+use kafka_protocol::messages::create_topics_request::{CreatableReplicaAssignment, CreatableTopic};
 use kafka_protocol::protocol::{Decodable, Request};
 
 use super::normal::Known;
@@ -21,10 +24,14 @@ use super::tree::Tree;
 pub(crate) const CLOSED: &str = "<connection closed>";
 const SILENT: &str = "<no answer>";
 
-/// One broker.
+/// One broker, or one cluster.
 pub(crate) struct Side {
-    /// `HOST:PORT`.
+    /// `HOST:PORT` of the node that is asked.
     pub(crate) bootstrap: String,
+    /// `HOST:PORT` of each node, by its id less one.
+    nodes: Vec<String>,
+    /// The epoch of the broker that a case has registered, if one has.
+    pub(crate) stranger_epoch: i64,
     /// The connection that requests go through; a new one after the broker has closed it.
     pub(crate) connection: Connection,
     /// The same on both sides: times of records are counted from here, in ms since 1970.
@@ -37,10 +44,14 @@ pub(crate) struct Side {
 }
 
 impl Side {
-    /// The broker at `bootstrap`.
+    /// The broker at `bootstrap`, or the cluster whose nodes are there, with commas between.
     pub(crate) fn new(bootstrap: &str, now_ms: i64) -> Side {
+        let nodes: Vec<String> = bootstrap.split(',').map(str::to_owned).collect();
+        let bootstrap = nodes[0].as_str();
         Side {
             bootstrap: bootstrap.to_owned(),
+            nodes: nodes.clone(),
+            stranger_epoch: -1,
             connection: Connection::open(bootstrap),
             now_ms,
             known: Known::default(),
@@ -50,8 +61,23 @@ impl Side {
         }
     }
 
+    /// From now on this node is asked, until the case ends.
+    pub(crate) fn at(&mut self, id: u8) {
+        let node = self.nodes[usize::from(id) - 1].clone();
+        self.turn_to(node);
+    }
+
+    /// From now on this address is asked, until the case ends.
+    pub(crate) fn turn_to(&mut self, bootstrap: String) {
+        self.bootstrap = bootstrap;
+        self.connection = self.open();
+    }
+
     /// Begins a case; names that it makes start with `scope`.
     pub(crate) fn begin(&mut self, scope: String) {
+        if self.bootstrap != self.nodes[0] {
+            self.at(1);
+        }
         self.scope = (scope, 0);
         self.answers.clear();
     }
@@ -192,6 +218,29 @@ impl Side {
     /// What a topic's id, or another id, stands for from now on.
     pub(crate) fn learn(&mut self, id: impl fmt::Display, meaning: String) {
         self.known.ids.insert(id.to_string(), meaning);
+    }
+
+    /// A topic with a partition for each row, on these nodes, led by the first of them. Made by the first that asks.
+    pub(crate) fn placed(&mut self, name: &str, rows: &[&[i32]], fill: impl FnOnce(&mut Side, &Topic)) -> Topic {
+        if let Some(topic) = self.topics.get(name) {
+            return topic.clone();
+        }
+        let place = |(partition, nodes): (i32, &&[i32])| {
+            let nodes = nodes.iter().map(|id| (*id).into()).collect();
+            CreatableReplicaAssignment::default().with_partition_index(partition).with_broker_ids(nodes)
+        };
+        let row = CreatableTopic::default()
+            .with_name(ballast_tests::raw::name(name))
+            .with_num_partitions(-1)
+            .with_replication_factor(-1)
+            .with_assignments((0..).zip(rows).map(place).collect());
+        let created = self.call(7, &CreateTopicsRequest::default().with_timeout_ms(10_000).with_topics(vec![row]));
+        assert_eq!(created.topics[0].error_code, 0, "{name}: {:?}", created.topics[0].error_message);
+        let topic = Topic { name: name.to_owned(), id: created.topics[0].topic_id };
+        self.learn(topic.id, format!("<id of {name}>"));
+        fill(self, &topic);
+        self.topics.insert(name.to_owned(), topic.clone());
+        topic
     }
 
     fn create(&mut self, name: String, partitions: i32, configs: &[(&str, &str)]) -> Topic {

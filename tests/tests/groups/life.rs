@@ -75,9 +75,12 @@ fn a_group_goes_on_with_its_generation_after_a_restart() {
     broker.restart();
     member.connection = Connection::open(&broker.bootstrap);
     member.connection.coordinator("g");
-    let code = eventually("the group is loaded", || Some(member.heartbeat()).filter(|code| *code != 14));
-    assert_eq!(code, 0, "its session begins anew");
-    assert_eq!(&member.sync(&[]).assignment[..], b"everything");
+    // Its partition is found before it is opened.
+    let code = eventually("there is a coordinator", || Some(member.heartbeat()).filter(|code| *code != 16));
+    assert_eq!(code, 0, "while the group is loaded, and when its session begins anew");
+    let synced = eventually("the group is loaded", || Some(member.sync(&[])).filter(|synced| synced.error_code != 14));
+    assert_eq!(&synced.assignment[..], b"everything");
+    assert_eq!(member.heartbeat(), 0);
     assert_eq!(member.commit("t", 0, 3), 0);
 }
 

@@ -20,8 +20,9 @@ use crate::session::{last_lines, panic_text};
 const STOPPED: Duration = Duration::from_millis(500);
 /// How long one that was killed stays away: longer than its session (`subject`).
 const KILLED: Duration = Duration::from_secs(4);
-/// Between two nodes all three serve for so long.
-const WHOLE: Duration = Duration::from_millis(1500);
+/// Between two nodes all three serve for so long: a group misses a member that died, before its next coordinator lets every
+/// session begin anew.
+const WHOLE: Duration = Duration::from_secs(4);
 const ASK_PAUSE: Duration = Duration::from_millis(100);
 const ASK_MAX: Duration = Duration::from_secs(5);
 const HEAL_MS_MAX: i64 = 120_000;

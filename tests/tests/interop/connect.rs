@@ -54,12 +54,13 @@ pub(crate) fn standalone(session: &mut Session<'_>, java: &Java) {
 impl Worker<'_> {
     fn prepare<'a>(java: &'a Java, bootstrap: &str, topic: &str, replicas: u8) -> Worker<'a> {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let session_ms = if replicas > 1 { 6_000 } else { 10_000 };
         let at = |name: &str| folder.path().join(name).display().to_string();
         let converters = "converter=org.apache.kafka.connect.storage.StringConverter";
         let worker = format!(
             "bootstrap.servers={bootstrap}\nkey.{converters}\nvalue.{converters}\noffset.storage.file.filename={}\n\
              offset.flush.interval.ms=200\nlisteners=http://127.0.0.1:0\nplugin.discovery=only_scan\n\
-             topic.creation.enable=true\nconsumer.auto.offset.reset=earliest\nconsumer.session.timeout.ms=10000\n",
+             topic.creation.enable=true\nconsumer.auto.offset.reset=earliest\nconsumer.session.timeout.ms={session_ms}\n",
             at("offsets")
         );
         let source = format!(

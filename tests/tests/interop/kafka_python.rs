@@ -98,7 +98,7 @@ impl Tools<'_> {
     }
 
     fn consume(&self, topic: &str, group: &str) -> String {
-        let words = ["-t", topic, "-g", group, "-C", "auto_offset_reset=earliest", "-C", "session_timeout_ms=10000"];
+        let words = ["-t", topic, "-g", group, "-C", "auto_offset_reset=earliest", "-C", "session_timeout_ms=6000"];
         let consume = self.command("kafka.consumer", &words);
         // It reads until it is told to stop.
         let mut bounded = Command::new("timeout");

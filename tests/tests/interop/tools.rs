@@ -43,7 +43,7 @@ struct Apache<'a> {
 }
 
 /// How often a tool may be run again while nodes come and go: it may meet a node that is on its way out, or in.
-pub(crate) const TRIES_MAX: u32 = 20;
+pub(crate) const TRIES_MAX: u32 = 40;
 pub(crate) const TRY_PAUSE: Duration = Duration::from_millis(500);
 
 /// Runs Apache Kafka's tools.

@@ -17,12 +17,12 @@ use super::event::{Event, FencedBecause};
 use super::request::{BrokerHeartbeat, RegisterBroker};
 use super::sessions::{Leaving, Sessions};
 use super::{dirs, drain};
-use crate::image::{Broker, Directories, EPOCH_IS_INDEX, Image, Record};
+use crate::image::{Broker, Directories, EPOCH_IS_INDEX, FEATURE_METADATA, Image, Record};
 use crate::machine::Tick;
 
 /// Is `epoch` the present one of a registered broker?
 pub(super) fn check_epoch(image: &Image, id: BrokerId, epoch: i64) -> Result<(), BrokerError> {
-    let broker = image.broker(id).ok_or(BrokerError::NotRegistered(id))?;
+    let broker = image.broker(id).ok_or(BrokerError::NoEpoch(id))?;
     // An epoch that is not committed yet (-1) is one that nobody can know.
     if broker.epoch == epoch && epoch != EPOCH_IS_INDEX {
         Ok(())
@@ -105,6 +105,10 @@ fn judge_dirs(image: &Image, broker: &Broker) -> Result<(), BrokerError> {
 }
 
 fn judge_features(image: &Image, broker: &Broker) -> Result<(), BrokerError> {
+    if !broker.features.contains_key(FEATURE_METADATA) {
+        let why = format!("Request features do not support '{FEATURE_METADATA}'");
+        return Err(BrokerError::InvalidRegistration(why));
+    }
     for (name, level) in image.features().filter(|(_, level)| *level > 0) {
         let range = broker.features.get(name).copied();
         let (min, max) = range.map_or((0, 0), |range| (range.min, range.max));
@@ -181,7 +185,7 @@ pub(super) fn heartbeat(
     beat: &BrokerHeartbeat,
 ) -> Result<bool, BrokerError> {
     check_epoch(&draft.image, beat.id, beat.epoch)?;
-    let broker = draft.image.broker(beat.id).cloned().ok_or(BrokerError::NotRegistered(beat.id))?;
+    let broker = draft.image.broker(beat.id).cloned().ok_or(BrokerError::NoEpoch(beat.id))?;
     sessions.touch(beat.id, now, beat.metadata_index);
     let next = next_state(draft, sessions, &broker, beat);
     match next {

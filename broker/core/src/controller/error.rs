@@ -250,6 +250,9 @@ pub enum BrokerError {
         /// Its own.
         given: i64,
     },
+    /// It names an epoch, and is not registered at all.
+    #[error("No broker registration found for broker id {0}")]
+    NoEpoch(BrokerId),
     /// It never registered.
     #[error("Broker ID {0} is not currently registered")]
     NotRegistered(BrokerId),
@@ -270,7 +273,7 @@ impl BrokerError {
             BrokerError::DuplicateRegistration { .. } => 101,
             BrokerError::InvalidRegistration(_) => 119,
             BrokerError::UnsupportedFeature { .. } => 35,
-            BrokerError::StaleEpoch { .. } => 77,
+            BrokerError::StaleEpoch { .. } | BrokerError::NoEpoch(_) => 77,
             BrokerError::NotRegistered(_) => 102,
             BrokerError::ProducerIdsExhausted => -1,
             BrokerError::Told(code) => *code,

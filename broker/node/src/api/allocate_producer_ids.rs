@@ -1,6 +1,6 @@
 //! AllocateProducerIds (key 67), version 0, on controller listeners.
 //!
-//! Gives a broker a block of producer ids that nobody else gets: 77 for a broker epoch that is not the present one, 102 for
+//! Gives a broker a block of producer ids that nobody else gets: 77 for a broker epoch that is not the present one and for
 //! a broker that is not registered, 41 where this node does not lead.
 
 use ballast_core::controller::{Request, Response};

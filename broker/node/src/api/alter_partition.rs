@@ -1,7 +1,7 @@
 //! AlterPartition (key 56), version 3, on controller listeners.
 //!
 //! A leader asks for other ISRs, with the epochs of the brokers in them. For the request as a whole: 77 for a broker epoch
-//! that is not the present one, 102 for a broker that is not registered, 41 where this node does not lead. Each row has the
+//! that is not the present one and for a broker that is not registered, 41 where this node does not lead. Each row has the
 //! partition as it is now, or why it did not change (kafka's codes: 3, 41, 42, 74, 95, 100, 107, 108).
 //! Not done: v2, which cannot tell one life of a broker from another.
 

@@ -1,7 +1,7 @@
 //! BrokerHeartbeat (key 63), versions 0–1, on controller listeners.
 //!
 //! A broker's sign of life, answered with whether it is caught up, fenced, and may stop: 77 for an epoch that is not the
-//! present one, 102 for a broker that never registered, 41 where this node does not lead.
+//! present one and for a broker that is not registered, 41 where this node does not lead.
 //! v1 names log directories that have failed. Not done: v2 (cordoned directories).
 
 use ballast_core::controller::{BrokerHeartbeat, Request, Response};

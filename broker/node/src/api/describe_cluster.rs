@@ -30,7 +30,7 @@ fn answer(ctx: &Ctx, request: &DescribeClusterRequest) -> DescribeClusterRespons
     let mut response = DescribeClusterResponse::default()
         .with_cluster_authorized_operations(view::OPERATIONS_UNASKED)
         .with_controller_id(BrokerId(-1))
-        .with_endpoint_type(here);
+        .with_endpoint_type(BROKERS);
     let asked = if ctx.version >= 1 { request.endpoint_type } else { BROKERS };
     if asked != here {
         let (error, words) = match asked {
@@ -46,6 +46,7 @@ fn answer(ctx: &Ctx, request: &DescribeClusterRequest) -> DescribeClusterRespons
         };
         return response.with_error_code(error).with_error_message(Some(text(words)));
     }
+    response.endpoint_type = here;
     let image = ctx.node.metadata.image();
     if here == CONTROLLERS {
         return controllers(ctx, response.with_cluster_id(cluster_id(&image)), request);

@@ -1,6 +1,6 @@
 //! DescribeProducers (key 61), version 0.
 //!
-//! The producers that a partition's leader remembers, with their last sequence and, if one is open, the start of their
+//! The producers that a replica remembers, whether or not it leads, with their last sequence and, if one is open, the start of their
 //! transaction.
 
 use std::future::{Ready, ready};
@@ -34,7 +34,7 @@ fn producers(ctx: &Ctx, topic: &str, index: PartitionIndex) -> Result<Vec<Produc
         let words = "This server does not host this topic-partition.";
         return Err((code::UNKNOWN_TOPIC_OR_PARTITION, Some(words.to_owned())));
     }
-    let partition = ctx.led(topic, index, -1).map_err(|error| (error, None))?;
+    let partition = ctx.copied(topic, index, -1).map_err(|error| (error, None))?;
     Ok(partition.log.producers())
 }
 

@@ -17,7 +17,9 @@ pub(super) async fn handle(ctx: Ctx, request: UnregisterBrokerRequest) -> Unregi
     }
     let timeout_ms = i32::try_from(ctx.node.settings.now().network.request_timeout_ms).unwrap_or(i32::MAX);
     match ask(&ctx, Request::UnregisterBroker { id: request.broker_id.0 }, timeout_ms).await {
-        Ok(Response::UnregisterBroker(Ok(()))) => UnregisterBrokerResponse::default().with_error_message(None),
+        Ok(Response::UnregisterBroker(Ok(()))) => {
+            UnregisterBrokerResponse::default().with_error_message(Some(text("")))
+        }
         Ok(Response::UnregisterBroker(Err(error))) => refused(error.code(), &error.to_string()),
         Ok(Response::Refused(refusal)) => refused(refusal.code(), &refusal.to_string()),
         Ok(other) => unreachable!("UnregisterBroker was answered with {other:?}"),

@@ -27,7 +27,7 @@ func client(options ...kgo.Opt) *kgo.Client {
 
 func member() *kgo.Client {
 	return client(kgo.ConsumerGroup(Group), kgo.ConsumeTopics(Topic), kgo.DisableAutoCommit(),
-		kgo.SessionTimeout(10*time.Second), kgo.RebalanceTimeout(20*time.Second),
+		kgo.SessionTimeout(Session), kgo.RebalanceTimeout(20*time.Second),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.Balancers(kgo.RangeBalancer()))
 }
 
@@ -102,7 +102,7 @@ func administer(admin *kadm.Client) {
 			return told[Topic], errors.Join(err, told[Topic].Err)
 		})
 		Check(len(topic.Partitions) == Partitions, "%v", topic.Partitions)
-		Check(config(admin, "retention.ms") == Retention, "retention.ms=%s", config(admin, "retention.ms"))
+		Settles("retention.ms", func() string { return config(admin, "retention.ms") }, Retention)
 		return ""
 	})
 	Step("alter-config", func() string {
@@ -116,7 +116,7 @@ func administer(admin *kadm.Client) {
 			altered, err := told.On(Topic, nil)
 			return errors.Join(err, altered.Err)
 		})
-		Check(config(admin, "max.message.bytes") == limit, "%s", config(admin, "max.message.bytes"))
+		Settles("max.message.bytes", func() string { return config(admin, "max.message.bytes") }, limit)
 		return ""
 	})
 }

@@ -20,10 +20,11 @@ func settings(version sarama.KafkaVersion) *sarama.Config {
 	config := sarama.NewConfig()
 	config.Version = version
 	config.Producer.Return.Successes = true
+	config.Producer.RequiredAcks = sarama.WaitForAll
 	config.Consumer.Return.Errors = true
 	config.Consumer.Offsets.Initial = sarama.OffsetOldest
 	config.Consumer.Offsets.AutoCommit.Enable = false
-	config.Consumer.Group.Session.Timeout = 10 * time.Second
+	config.Consumer.Group.Session.Timeout = Session
 	return config
 }
 
@@ -116,7 +117,7 @@ func administer(admin sarama.ClusterAdmin) {
 	Step("describe", func() string {
 		topics := Ask(func() ([]*sarama.TopicMetadata, error) { return admin.DescribeTopics([]string{Topic}) })
 		Check(len(topics) == 1 && len(topics[0].Partitions) == Partitions, "%v", topics)
-		Check(config(admin, "retention.ms") == Retention, "retention.ms=%s", config(admin, "retention.ms"))
+		Settles("retention.ms", func() string { return config(admin, "retention.ms") }, Retention)
 		return ""
 	})
 	Step("alter-config", func() string {
@@ -124,7 +125,7 @@ func administer(admin sarama.ClusterAdmin) {
 		change := map[string]sarama.IncrementalAlterConfigsEntry{
 			"max.message.bytes": {Operation: sarama.IncrementalAlterConfigsOperationSet, Value: &limit}}
 		Insist(func() error { return admin.IncrementalAlterConfig(sarama.TopicResource, Topic, change, false) })
-		Check(config(admin, "max.message.bytes") == limit, "%s", config(admin, "max.message.bytes"))
+		Settles("max.message.bytes", func() string { return config(admin, "max.message.bytes") }, limit)
 		return ""
 	})
 }

@@ -43,7 +43,7 @@ func messages(values ...string) (messages []kafka.Message) {
 func member() *kafka.Reader {
 	return kafka.NewReader(kafka.ReaderConfig{Brokers: Bootstrap, GroupID: Group, Topic: Topic,
 		StartOffset: kafka.FirstOffset, MaxWait: 200 * time.Millisecond, JoinGroupBackoff: 200 * time.Millisecond,
-		SessionTimeout: 10 * time.Second, RebalanceTimeout: 10 * time.Second})
+		SessionTimeout: Session, RebalanceTimeout: 10 * time.Second})
 }
 
 // poll waits a little for one record.
@@ -117,7 +117,7 @@ func administer() {
 	Step("describe", func() string {
 		told := Ask(metadata(Topic))
 		Check(len(told.Topics[0].Partitions) == Partitions, "%v", told.Topics[0])
-		Check(config("retention.ms") == Retention, "retention.ms=%s", config("retention.ms"))
+		Settles("retention.ms", func() string { return config("retention.ms") }, Retention)
 		return ""
 	})
 	Step("alter-config", func() string {
@@ -134,7 +134,7 @@ func administer() {
 			}
 			return err
 		})
-		Check(config("max.message.bytes") == limit, "%s", config("max.message.bytes"))
+		Settles("max.message.bytes", func() string { return config("max.message.bytes") }, limit)
 		return ""
 	})
 }

@@ -33,8 +33,11 @@ var (
 	Bounces = Replicas > 1
 	// Patience is how long a question may stay open.
 	Patience = patience()
-	Group    = Topic + "-group"
-	Missing  = Topic + "-missing"
+	// Session is how long a group misses a member before it is thrown out. One that could not take its leave must be missed
+	// before the next broker goes down: then its session begins anew.
+	Session = session()
+	Group   = Topic + "-group"
+	Missing = Topic + "-missing"
 	// After is written while or after the broker restarts.
 	After = []string{"after 0", "after 1", "after 2", "after 3", "after 4"}
 )
@@ -96,6 +99,13 @@ func Until(what string, ask func() bool) {
 	for deadline := time.Now().Add(Patience); !ask(); {
 		Check(time.Now().Before(deadline), "not within %v: %s", Patience, what)
 	}
+}
+
+func session() time.Duration {
+	if Bounces {
+		return 6 * time.Second
+	}
+	return 10 * time.Second
 }
 
 func patience() time.Duration {
@@ -193,6 +203,16 @@ func CheckSeen(found, wanted []string) {
 		found = slices.Compact(slices.Sorted(slices.Values(found)))
 	}
 	CheckValues(found, wanted)
+}
+
+// Settles checks that it is so. While brokers come and go, one that has just come back may be the one that has not heard yet.
+func Settles(what string, ask func() string, wanted string) {
+	if Bounces {
+		Until(what, func() bool { return ask() == wanted })
+		return
+	}
+	told := ask()
+	Check(told == wanted, "%s=%s", what, told)
 }
 
 // HasAll tells whether every wanted value has been seen, how often soever.

@@ -71,7 +71,7 @@ final class Scenario {
 
     private KafkaConsumer<String, String> consumer(Map<String, Object> settings) {
         Map<String, Object> all = new HashMap<>(Map.of("bootstrap.servers", bootstrap, "group.id", group,
-            "enable.auto.commit", false, "auto.offset.reset", "earliest", "session.timeout.ms", 10_000,
+            "enable.auto.commit", false, "auto.offset.reset", "earliest", "session.timeout.ms", Steps.bounces ? 6_000 : 10_000,
             "heartbeat.interval.ms", 500, "max.poll.interval.ms", Steps.bounces ? 120_000 : 15_000, "check.crcs", true));
         all.putAll(settings);
         return new KafkaConsumer<>(all, new StringDeserializer(), new StringDeserializer());
@@ -110,14 +110,14 @@ final class Scenario {
             var partitions = described.get(topic).partitions();
             Steps.equal(partitions.size(), Steps.PARTITIONS);
             Steps.check(partitions.stream().allMatch(partition -> partition.leader() != null), partitions);
-            Steps.equal(config("retention.ms"), Steps.RETENTION_MS);
+            Steps.settles("retention.ms", () -> config("retention.ms"), Steps.RETENTION_MS);
             return "";
         });
         Steps.step("alter-config", () -> {
             String limit = String.valueOf(Steps.MESSAGE_BYTES_MAX);
             var change = new AlterConfigOp(new ConfigEntry("max.message.bytes", limit), AlterConfigOp.OpType.SET);
             Steps.insist(() -> admin.incrementalAlterConfigs(Map.of(resource, List.of(change))).all().get());
-            Steps.equal(config("max.message.bytes"), limit);
+            Steps.settles("max.message.bytes", () -> config("max.message.bytes"), limit);
             return "";
         });
     }

@@ -89,6 +89,12 @@ final class Steps {
         return wanted.isInstance(error) || error.getCause() == null ? error : error.getCause();
     }
 
+    /** It is so. While brokers come and go, one that has just come back may be the one that has not heard yet. */
+    static void settles(String what, Callable<String> ask, String wanted) throws Exception {
+        for (long end = System.nanoTime() + patience().toNanos(); !wanted.equals(ask.call()); )
+            check(bounces && System.nanoTime() < end, what + " is not " + wanted);
+    }
+
     /** What a group has read, in order. It may read again when its coordinator or its member was lost. */
     static List<String> once(List<String> values) {
         return (bounces ? values.stream().distinct() : values.stream()).sorted().toList();

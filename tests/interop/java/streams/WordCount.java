@@ -81,7 +81,7 @@ final class WordCount {
         settings.put(StreamsConfig.STATE_DIR_CONFIG, state);
         settings.put(StreamsConfig.REPLICATION_FACTOR_CONFIG, (int) replicas);
         settings.put(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG, 100);
-        settings.put("consumer.session.timeout.ms", 10_000);
+        settings.put("consumer.session.timeout.ms", replicas > 1 ? 6_000 : 10_000);
         settings.put("consumer.auto.offset.reset", "earliest");
         var streams = new KafkaStreams(topology(), settings);
         streams.start();

@@ -6,7 +6,7 @@
 mod admin;
 mod cluster;
 mod configs;
-mod fetch;
+pub(crate) mod fetch;
 mod fetch_sessions;
 mod group_lists;
 mod group_offsets;

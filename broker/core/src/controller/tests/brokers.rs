@@ -4,7 +4,7 @@ use ballast_wire::{NO_LEADER, Uuid};
 
 use super::rig::{Rig, by_hand, new_topic, with_configs};
 use crate::controller::{BrokerHeartbeat, Deposed, DirAssignment, HeartbeatReply, Input, IsrChange, Request, Response};
-use crate::image::{Directories, FEATURE_METADATA, Recovery};
+use crate::image::{Directories, FEATURE_METADATA, FeatureRange, Recovery};
 use crate::machine::Machine as _;
 
 #[test]
@@ -57,8 +57,11 @@ fn registrations_that_cannot_be_are_refused_with_their_cause() {
         bad.broker.log_dirs = dirs.clone();
         assert_eq!(rig.register_as(bad), Err(119), "{dirs:?}");
     }
+    let mut silent = good.clone();
+    silent.broker.features.remove(FEATURE_METADATA);
+    assert_eq!(rig.register_as(silent), Err(119), "as Apache Kafka says of a broker that does not name it");
     let mut old = good.clone();
-    old.broker.features.remove(FEATURE_METADATA);
+    old.broker.features.insert(FEATURE_METADATA.to_owned(), FeatureRange { min: 1, max: 7 });
     assert_eq!(rig.register_as(old), Err(35));
     assert!(rig.register_as(good).is_ok());
 }
@@ -163,7 +166,7 @@ fn heartbeats_under_another_epoch_are_stale() {
     let mut rig = Rig::with_brokers(false, &[1], &[]);
     let stale = BrokerHeartbeat { epoch: rig.epoch(1) - 1, ..rig.heartbeat(1) };
     assert_eq!(rig.beat_as(stale), Err(77));
-    assert_eq!(rig.beat_as(BrokerHeartbeat { id: 9, ..BrokerHeartbeat::default() }), Err(102));
+    assert_eq!(rig.beat_as(BrokerHeartbeat { id: 9, ..BrokerHeartbeat::default() }), Err(77));
 }
 
 //@ kafka.md §8.4: a sole replica is elected when it is back, with a new leader epoch.

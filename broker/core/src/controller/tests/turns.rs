@@ -161,7 +161,7 @@ fn producer_ids_are_given_out_once() {
     assert_eq!(block(&mut rig, 1, one), Ok((0, 1_000)));
     assert_eq!(block(&mut rig, 2, two), Ok((1_000, 1_000)));
     assert_eq!(block(&mut rig, 1, one - 1), Err(77));
-    assert_eq!(block(&mut rig, 9, 1), Err(102));
+    assert_eq!(block(&mut rig, 9, 1), Err(77));
     rig.step(Input::StepDown);
     rig.step(Input::Lead { image: rig.image.clone(), deposed: None });
     rig.commit();

@@ -90,7 +90,7 @@ pub(super) fn start(call: Call) -> BoxFuture<'static, Answer> {
                 if pass.rows.iter().any(|row| row.fetched.error_code != code::NONE) {
                     ctx.node.metrics.failed_fetch_requests.fetch_add(1, Ordering::Relaxed);
                 }
-                answer(&ctx, correlation_id, plan, pass)
+                answer(&ctx, correlation_id, plan, pass, is_replica)
             }
         }
     })
@@ -200,12 +200,15 @@ fn frame(ctx: &Ctx, correlation_id: i32, response: &FetchResponse<'_>) -> Answer
     Answer::Send(frame.finish_frame())
 }
 
-fn answer(ctx: &Ctx, correlation_id: i32, plan: Plan, mut pass: Pass) -> Answer {
+/// Replicas know from the metadata where nodes are, and are told only who leads.
+fn answer(ctx: &Ctx, correlation_id: i32, plan: Plan, mut pass: Pass, is_replica: bool) -> Answer {
     let mut leaders = BTreeSet::new();
     if ctx.version >= HINTS_FROM {
         for Row { fetched, hint, .. } in &mut pass.rows {
             if let Some(hint) = hint {
-                leaders.insert(hint.leader);
+                if !is_replica {
+                    leaders.insert(hint.leader);
+                }
                 let (leader_id, leader_epoch) = (hint.leader, hint.leader_epoch);
                 fetched.current_leader = Some(CurrentLeader { leader_id, leader_epoch });
             }

@@ -157,7 +157,10 @@ async fn read(
 ) -> Result<FetchedPartition, Failure> {
     let epoch = may_read(ctx, reader, partition, asked.current_leader_epoch)?;
     if let Some(follower) = reader.follower {
-        replica::judge(partition, follower, asked)?;
+        replica::judge(partition, follower, asked).map_err(|code| {
+            let hint = (code == code::NOT_LEADER_OR_FOLLOWER).then(|| partition.hint());
+            Failure { hint, ..code.into() }
+        })?;
     }
     if reader.is_first_pass {
         partition.traffic.fetch_requests.fetch_add(1, Ordering::Relaxed);
