@@ -389,7 +389,7 @@ fn registration(node: &Node, incarnation: Uuid, listeners: &[Endpoint]) -> Regis
         incarnation,
         listeners: listeners.to_vec(),
         rack: node.settings.now().node.rack.clone(),
-        log_dirs: node.store.dirs.iter().map(|dir| dir.id).collect(),
+        log_dirs: node.store.dirs.iter().filter(|dir| !dir.is_offline()).map(|dir| dir.id).collect(),
         features: crate::features::ranges(),
         fenced: true,
         in_controlled_shutdown: false,

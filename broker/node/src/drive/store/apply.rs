@@ -67,6 +67,10 @@ impl Store {
             }
             return;
         }
+        if hosted.is_none() && self.is_out_of_reach(state) {
+            tracing::debug!(topic = %topic.name, partition = index, "its log is in a directory that is offline");
+            return;
+        }
         let Some(partition) = hosted.or_else(|| self.make(topic, index)) else { return };
         let settings = self.topic_settings(image, &topic.name);
         let registered = image.broker(self.config.me).is_some_and(|me| me.incarnation == self.config.incarnation);

@@ -1,7 +1,7 @@
 //! One log directory while the broker runs: what it holds, whether it works, whether there is room.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -18,7 +18,7 @@ pub(crate) struct Dir {
     pub(crate) path: PathBuf,
     /// The cluster that it belonged to when it was opened, if to any.
     pub(crate) cluster: Option<Uuid>,
-    /// Gone once the directory is closed.
+    /// Gone once the directory is closed; never there if it could not be opened.
     log_dir: Mutex<Option<LogDir>>,
     offline: AtomicBool,
     /// Copies of replicas that are to live in it.
@@ -43,6 +43,20 @@ impl Dir {
             cluster: log_dir.meta().cluster_id,
             log_dir: Mutex::new(Some(log_dir)),
             offline: AtomicBool::new(false),
+            incoming: Mutex::default(),
+            partitions: AtomicUsize::new(0),
+            low_on_space: AtomicBool::new(false),
+        }
+    }
+
+    /// One that cannot be opened: nobody knows its true id, so `unknown` stands for it.
+    pub(super) fn lost(path: &Path, unknown: Uuid) -> Dir {
+        Dir {
+            id: unknown,
+            path: path.to_owned(),
+            cluster: None,
+            log_dir: Mutex::new(None),
+            offline: AtomicBool::new(true),
             incoming: Mutex::default(),
             partitions: AtomicUsize::new(0),
             low_on_space: AtomicBool::new(false),

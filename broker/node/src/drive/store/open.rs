@@ -2,13 +2,16 @@
 //!
 //! What lies on disk without being in the metadata is kept, but out of the way (`-stray`); what was being deleted is deleted.
 //! After a clean stop no log body is read; after a crash every log is read from its recovery point on, in parallel.
+//!
+//! Holds: a directory whose disk fails goes offline, and the others are opened all the same, except for the first, which holds
+//! the metadata. One that belongs to somebody else, or that is damaged, stops the start.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ballast_core::image::{Image, Topic};
+use ballast_core::image::{Directories, Image, Partition as Replicas, Topic};
 use ballast_log::dirs::{
     CheckpointKind, DirError, DirState, LogDir, Owner, PARTITION_METADATA_FILE, PartitionDir, read_partition_metadata,
     write_partition_metadata,
@@ -74,7 +77,14 @@ impl Store {
         for path in paths {
             let new_directory_id = ballast_net::random_uuid(&*config.entropy);
             let owner = Owner { node_id: config.me, cluster_id: None, new_directory_id };
-            dirs.push(Arc::new(Dir::new(LogDir::open(Arc::clone(&config.disk), path, owner)?)));
+            let dir = match LogDir::open(Arc::clone(&config.disk), path, owner) {
+                Err(error @ DirError::Disk(_)) if !dirs.is_empty() => {
+                    tracing::error!(log_dir = %path.display(), %error, "a log directory cannot be opened and is offline");
+                    Dir::lost(path, new_directory_id)
+                }
+                opened => Dir::new(opened?),
+            };
+            dirs.push(Arc::new(dir));
         }
         if dirs.is_empty() {
             return Err(OpenError::NoDirectory);
@@ -131,8 +141,8 @@ impl Store {
     fn scan(&self, image: &Image) -> Result<Scanned, OpenError> {
         let mut opened = Opened { clean_epoch: Some(i64::MAX), ..Opened::default() };
         let mut found = Vec::new();
-        for dir in &self.dirs {
-            let folders = dir.with(LogDir::partitions)?.unwrap_or_default();
+        for dir in self.online_dirs() {
+            let folders = self.unless_failed(dir, dir.with(LogDir::partitions))?.flatten().unwrap_or_default();
             let folders = folders.into_iter().filter(|folder| folder.topic != METADATA_TOPIC);
             found.extend(folders.map(|folder| (Arc::clone(dir), folder)));
         }
@@ -140,24 +150,53 @@ impl Store {
         let (copies, found): (Vec<_>, Vec<_>) =
             found.into_iter().partition(|(_, folder)| matches!(folder.state, DirState::Future(_)));
         let mut jobs = Vec::new();
-        for dir in &self.dirs {
-            let clean = dir.with(LogDir::take_clean_shutdown)?.flatten();
-            opened.clean_epoch = opened.clean_epoch.zip(clean).map(|(epoch, mark)| epoch.min(mark.broker_epoch));
-            let recovery_points = dir.read_offsets(CheckpointKind::RecoveryPoint)?;
-            let log_starts = dir.read_offsets(CheckpointKind::LogStart)?;
-            let highs = dir.read_offsets(CheckpointKind::HighWatermark)?;
-            let at = |offsets: &Offsets, folder: &PartitionDir| {
-                offsets.get(&(folder.topic.clone(), folder.partition)).copied().unwrap_or(0)
-            };
-            for (_, folder) in found.iter().filter(|(of, _)| of.id == dir.id) {
-                let Some((topic, is_unnamed)) = self.keep(dir, folder, image, &mut opened)? else { continue };
-                let recovery_point = at(&recovery_points, folder);
-                let from = OpenFrom { clean: clean.is_some(), recovery_point, log_start: at(&log_starts, folder) };
-                let (dir, high) = (Arc::clone(dir), at(&highs, folder));
-                jobs.push(Job { dir, topic, index: folder.partition, from, high, is_unnamed });
-            }
+        for dir in self.online_dirs() {
+            let folders = found.iter().filter(|(of, _)| of.id == dir.id).map(|(_, folder)| folder);
+            let of_dir = self.jobs_of(dir, folders, image, &mut opened);
+            jobs.extend(self.unless_failed(dir, of_dir)?.unwrap_or_default());
         }
         Ok(Scanned { jobs, copies, opened })
+    }
+
+    fn jobs_of<'a>(
+        &self,
+        dir: &Arc<Dir>,
+        folders: impl Iterator<Item = &'a PartitionDir>,
+        image: &Image,
+        opened: &mut Opened,
+    ) -> Result<Vec<Job>, DirError> {
+        let clean = dir.with(LogDir::take_clean_shutdown)?.flatten();
+        opened.clean_epoch = opened.clean_epoch.zip(clean).map(|(epoch, mark)| epoch.min(mark.broker_epoch));
+        let recovery_points = dir.read_offsets(CheckpointKind::RecoveryPoint)?;
+        let log_starts = dir.read_offsets(CheckpointKind::LogStart)?;
+        let highs = dir.read_offsets(CheckpointKind::HighWatermark)?;
+        let at = |offsets: &Offsets, folder: &PartitionDir| {
+            offsets.get(&(folder.topic.clone(), folder.partition)).copied().unwrap_or(0)
+        };
+        let mut jobs = Vec::new();
+        for folder in folders {
+            let Some((topic, is_unnamed)) = self.keep(dir, folder, image, opened)? else { continue };
+            let recovery_point = at(&recovery_points, folder);
+            let from = OpenFrom { clean: clean.is_some(), recovery_point, log_start: at(&log_starts, folder) };
+            let (dir, high) = (Arc::clone(dir), at(&highs, folder));
+            jobs.push(Job { dir, topic, index: folder.partition, from, high, is_unnamed });
+        }
+        Ok(jobs)
+    }
+
+    fn online_dirs(&self) -> impl Iterator<Item = &Arc<Dir>> {
+        self.dirs.iter().filter(|dir| !dir.is_offline())
+    }
+
+    /// What opening a directory gave. If its disk has failed it goes offline, and there is nothing.
+    fn unless_failed<T>(&self, dir: &Dir, result: Result<T, DirError>) -> Result<Option<T>, DirError> {
+        match result {
+            Err(error @ DirError::Disk(_)) if dir.id != self.dirs[0].id => {
+                self.dir_failed(dir, &error.to_string());
+                Ok(None)
+            }
+            result => result.map(Some),
+        }
     }
 
     /// The topic that a folder belongs to, and whether the folder does not say so yet; `None` if it is not to be opened.
@@ -273,6 +312,17 @@ impl Store {
             .map_err(|error| LogError::Foreign { path, what: error.to_string() })?;
         log.owe_small(PARTITION_METADATA_FILE);
         Ok(())
+    }
+
+    /// May a replica's log lie in a directory that is offline? Then no second one is begun elsewhere, which would be empty.
+    pub(super) fn is_out_of_reach(&self, state: &Replicas) -> bool {
+        let me = self.config.me;
+        let Some(at) = state.directory(me) else { return false };
+        let has_lost_some = self.dirs.iter().any(|dir| dir.is_offline());
+        let is_online = self.online_dirs().any(|dir| dir.id == at);
+        // Nobody was told where it lives, and nothing rests on what it has: it may begin anew.
+        let is_new = state.partition_epoch == 0 || (state.adding.contains(&me) && !state.isr.contains(&me));
+        has_lost_some && !is_online && !(Directories::reserved(at) && is_new)
     }
 
     fn host(&self, dir: &Dir, topic: &Topic, index: PartitionIndex, log: Log, high: i64) {
