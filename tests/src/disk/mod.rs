@@ -16,12 +16,13 @@
 //!      them, as on Linux. Only writing them again makes them like any other.
 //!   4. Shortening a file that somebody still views is a bug of the caller, and panics.
 //!
-//! Read next: `file` (sectors), `names` (folders), `faults` (what can be ordered).
+//! Read next: `file` (sectors), `names` (folders), `faults` (what can be ordered), `outlet` (a disk that a broker keeps over its lives).
 
 mod faults;
 mod file;
 mod handle;
 mod names;
+mod outlet;
 mod rng;
 #[cfg(test)]
 mod tests;
@@ -35,6 +36,7 @@ use ballast_log::disk::{Disk, Job};
 use parking_lot::{Mutex, MutexGuard};
 
 pub use faults::{Call, Repeat, Trouble};
+pub use outlet::Outlet;
 
 use self::world::World;
 

@@ -38,11 +38,19 @@ impl Connection {
     /// If nobody listens there.
     #[must_use]
     pub fn open(bootstrap: &str) -> Connection {
-        let stream = TcpStream::connect(bootstrap).unwrap_or_else(|error| panic!("{bootstrap}: {error}"));
-        stream.set_nodelay(true).expect("a socket takes its options");
+        Connection::try_open(bootstrap).unwrap_or_else(|error| panic!("{bootstrap}: {error}"))
+    }
+
+    /// As [`Connection::open`], of a broker that may be gone.
+    ///
+    /// # Errors
+    /// As a socket gives them.
+    pub fn try_open(bootstrap: &str) -> io::Result<Connection> {
+        let stream = TcpStream::connect(bootstrap)?;
+        stream.set_nodelay(true)?;
         // A peer that stops reading must not stop the test.
-        stream.set_write_timeout(Some(ANSWER_MAX)).expect("a socket takes its options");
-        Connection { stream, client_id: Some("ballast-tests".to_owned()), correlation_id: 0 }
+        stream.set_write_timeout(Some(ANSWER_MAX))?;
+        Ok(Connection { stream, client_id: Some("ballast-tests".to_owned()), correlation_id: 0 })
     }
 
     /// Sends bytes as they are.

@@ -3,5 +3,6 @@
 mod anew;
 mod fetchers;
 mod logs;
+mod power;
 mod readers;
 mod rig;

@@ -5,15 +5,17 @@ use std::path::Path;
 
 use ballast_broker::embed::{Broker, Cluster, ClusterBuilder};
 use ballast_tests::raw::batches::batch;
+use ballast_tests::raw::connection::encoded;
 use ballast_tests::raw::messages::{name, produce};
 use ballast_tests::raw::rows::eventually;
-use ballast_tests::raw::{Connection, Fetch, fetch_row};
+use ballast_tests::raw::{Connection, Fetch, Reply, fetch_row};
 use ballast_wire::fetch::{FetchResponse, FetchedPartition};
 use ballast_wire::frame::{ApiKey, parse_response_header};
 use bytes::Bytes;
 use kafka_protocol::messages::metadata_request::MetadataRequestTopic;
 use kafka_protocol::messages::metadata_response::MetadataResponsePartition;
-use kafka_protocol::messages::{MetadataRequest, MetadataResponse};
+use kafka_protocol::messages::{MetadataRequest, MetadataResponse, ProduceResponse};
+use kafka_protocol::protocol::Decodable as _;
 use tempfile::TempDir;
 
 /// A cluster whose brokers keep their files in a temporary folder.
@@ -28,6 +30,8 @@ const FETCH: i16 = 12;
 /// Acknowledged by the leader alone, or by everybody in sync.
 pub(crate) const LEADER: i16 = 1;
 pub(crate) const ALL: i16 = -1;
+
+const PRODUCE: i16 = 9;
 
 impl Rig {
     /// Three brokers, shaped by `shape`.
@@ -61,8 +65,14 @@ impl Rig {
     pub(crate) fn produce(&self, acks: i16, topic: &str, partition: i32, values: &[&str]) -> i64 {
         eventually("the records are taken", || {
             let leader = self.cluster.broker(self.leader(topic, partition));
-            let request = produce(acks, topic, partition, Some(batch(values)));
-            let answer = Connection::open(leader.bootstrap()).call(9, &request);
+            let request = encoded(PRODUCE, &produce(acks, topic, partition, Some(batch(values))));
+            let mut connection = Connection::try_open(leader.bootstrap()).ok()?;
+            connection.request(ApiKey::PRODUCE, PRODUCE, &request).ok()?;
+            // It may be killed before it answers.
+            let Reply::Frame(frame) = connection.reply() else { return None };
+            let (_, body) = parse_response_header(&frame, ApiKey::PRODUCE, PRODUCE).expect("a header");
+            let mut body: Bytes = frame.slice(body.position()..);
+            let answer = ProduceResponse::decode(&mut body, PRODUCE).expect("an answer");
             let row = &answer.responses[0].partition_responses[0];
             (row.error_code == 0).then_some(row.base_offset)
         })
