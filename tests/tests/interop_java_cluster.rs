@@ -6,6 +6,8 @@
 //!
 //! Holds: nothing here waits for a time to pass; what spreads is asked for until it is there.
 
+use std::collections::BTreeMap;
+
 use ballast_tests::foreign::java::Java;
 use ballast_tests::foreign::run;
 use ballast_tests::nodes::Nodes;
@@ -73,8 +75,8 @@ fn topics_elections_quorum_and_brokers_are_told_while_a_broker_dies_and_returns(
     assert_eq!(rig.described("--under-replicated-partitions"), [""; 0]);
 
     rig.nodes.node_mut(3).kill();
-    // The last member of an ISR keeps its place, so `alone` lacks no replica; it lacks a leader.
-    rig.await_under_replicated(&["exact", "first", "strict"]);
+    // `alone` has an eligible replica, which is not in sync, and no leader.
+    rig.await_under_replicated(&["alone", "exact", "first", "strict"]);
     let replicated = |flag| {
         let topics = rig.described(flag).into_iter();
         topics.filter(|topic| topic != "alone").collect::<Vec<_>>()
@@ -165,4 +167,49 @@ fn many_topics_are_created_described_and_deleted() {
         };
         eventually(&format!("node {id} has no folder left of {topics} topics"), || left().is_empty().then_some(()));
     }
+}
+
+/// What `describe --status` prints behind a word.
+fn status(rig: &Rig, word: &str) -> serde_json::Value {
+    let status = rig.run("MetadataQuorumCommand", &["describe", "--status"]);
+    let line = status.lines().find_map(|line| line.strip_prefix(word));
+    serde_json::from_str(line.unwrap_or_else(|| panic!("{status}")).trim()).expect("a number or a list")
+}
+
+/// `{"id": N, "directoryId": "…", "endpoints": ["CONTROLLER://HOST:PORT"]}` of each voter, by id.
+fn voters(rig: &Rig) -> BTreeMap<i64, serde_json::Value> {
+    let voters = status(rig, "CurrentVoters:");
+    let voters = voters.as_array().expect("a list").iter();
+    voters.map(|voter| (voter["id"].as_i64().expect("an id"), voter.clone())).collect()
+}
+
+#[test]
+fn a_voter_is_removed_and_added_again() {
+    let Some(rig) = Rig::new("interop_java_voters", &[]) else { return };
+    let before = voters(&rig);
+    assert_eq!(before.keys().copied().collect::<Vec<_>>(), [1, 2, 3]);
+    // The tool fails while the quorum has no leader, so another voter goes.
+    let (leader, follower) = (status(&rig, "LeaderId:"), |id: &i64| *id > 1);
+    let id = before.keys().copied().filter(follower).find(|id| leader != *id).expect("one of two does not lead");
+    let text = |voter: &serde_json::Value, field: &str| voter[field].as_str().expect("a text").to_owned();
+    let directory = text(&before[&id], "directoryId");
+    let number = id.to_string();
+    let named = ["--controller-id", &number, "--controller-directory-id", &directory];
+    rig.run("MetadataQuorumCommand", &[&["remove-controller"][..], &named].concat());
+    assert!(!voters(&rig).contains_key(&id));
+
+    // The tool looks into the node's own files for its directory id.
+    let data = rig.nodes.data(u8::try_from(id).expect("a small id"));
+    let listener = before[&id]["endpoints"][0].as_str().expect("a text");
+    let properties = format!(
+        "process.roles=broker,controller\nnode.id={id}\nlisteners={listener}\nadvertised.listeners={listener}\n\
+         controller.listener.names=CONTROLLER\nlog.dirs={}\n",
+        data.display()
+    );
+    let path = data.with_extension("properties");
+    std::fs::write(&path, properties).expect("it can be written");
+    let path = path.display().to_string();
+    let added = rig.run("MetadataQuorumCommand", &["--command-config", &path, "add-controller"]);
+    assert!(added.contains(&format!("Added controller {id}")), "{added}");
+    assert_eq!(text(&voters(&rig)[&id], "directoryId"), directory);
 }

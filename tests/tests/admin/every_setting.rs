@@ -58,8 +58,8 @@ fn every_dynamic_setting_of_a_broker_is_changed_and_shown_without_a_restart() {
         if !broker.is_ballast() && (is_own(setting) || setting.name.starts_with("remote.") || setting.hidden) {
             continue;
         }
-        // With eligible leader replicas, which Kafka has, this one is the cluster's and cannot be taken back.
-        if !broker.is_ballast() && setting.name == "min.insync.replicas" {
+        // With eligible leader replicas this one is the cluster's and cannot be taken back.
+        if setting.name == "min.insync.replicas" {
             continue;
         }
         let other = other_value(setting);

@@ -2,6 +2,7 @@
 
 mod admin;
 mod ask;
+mod eligible;
 mod groups;
 mod leaving;
 mod life;

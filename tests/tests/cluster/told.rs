@@ -85,8 +85,11 @@ fn a_leader_that_is_not_on_a_listener_is_none_to_whoever_asks_there() {
     assert_eq!((hint, at), (Some((3, 0)), vec![]));
 }
 
-/// The hint of a refused produce to `orders`, and where the leaders in it are.
-fn refused_produce(connection: &mut Connection, partition: i32) -> (Option<(i32, i32)>, Vec<(i32, i32)>) {
+/// Leader and epoch, if there is a hint; ids and ports of the leaders that are told.
+type Hint = (Option<(i32, i32)>, Vec<(i32, i32)>);
+
+/// The hint of a refused produce to `orders`.
+fn refused_produce(connection: &mut Connection, partition: i32) -> Hint {
     let (version, request) = (12, produce(-1, "orders", partition, Some(batch(&["a"]))));
     connection.start(version, &request);
     let frame = connection.frame();
@@ -100,7 +103,7 @@ fn refused_produce(connection: &mut Connection, partition: i32) -> (Option<(i32,
 }
 
 /// The same of a refused fetch.
-fn refused_fetch(connection: &mut Connection, version: i16, partition: i32) -> (Option<(i32, i32)>, Vec<(i32, i32)>) {
+fn refused_fetch(connection: &mut Connection, version: i16, partition: i32) -> Hint {
     let Fetch(request) = Fetch::of("orders", vec![fetch_row(partition, 0)]);
     let request = by_id(connection, request, version);
     connection.start(version, &request);

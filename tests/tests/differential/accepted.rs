@@ -49,7 +49,6 @@ pub(crate) const fn differs(
 const WORDS: &str = "a refusal says why";
 const NOT_SERVED: &str = "what is not served is not advertised";
 const OWN_SETTING: &str = "a setting that Ballast alone has";
-const NO_ELR: &str = "set by the cluster where it has eligible leader replicas";
 const OLDER_METADATA: &str = "stands for the records and rules of a 4.0 cluster";
 
 const WITHOUT_WORDS: &str = "a setting that has no effect is shown without words";
@@ -87,10 +86,8 @@ pub(crate) const ACCEPTED: &[Accepted] = &[
     differs(ApiKey::API_VERSIONS, "what is served", "*_features[*]", ("*", "absent"), NOT_SERVED),
     differs(ApiKey::API_VERSIONS, "what is served", "supported_features[*].max_version", ("*", "0"), NOT_SERVED),
     differs(ApiKey::CREATE_TOPICS, "*", "*.configs[ballast.*]", OURS_ALONE, OWN_SETTING),
-    differs(ApiKey::CREATE_TOPICS, "*", "*.configs[min.insync.replicas].config_source", ("3", "5"), NO_ELR),
     differs(ApiKey::DESCRIBE_CONFIGS, "*", "*.configs[ballast.*]", OURS_ALONE, OWN_SETTING),
     differs(ApiKey::DESCRIBE_CONFIGS, "*", "*.configs[test.faults.enable]", OURS_ALONE, OWN_SETTING),
-    differs(ApiKey::DESCRIBE_CONFIGS, "*", "*.configs[min.insync.replicas]*", ("*", "*"), NO_ELR),
     differs(ApiKey::DESCRIBE_CONFIGS, "*", "*.documentation", ("<text>", "null"), WITHOUT_WORDS),
     differs(ApiKey::DESCRIBE_CONFIGS, "a topic that is not there", "*.error_message", ("\"\"", "<text>"), WORDS),
     differs(ApiKey::CREATE_PARTITIONS, "of a topic that is not there", "*.error_message", ANY_TEXT, WORDS),

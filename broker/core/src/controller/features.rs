@@ -4,7 +4,8 @@ use super::draft::Draft;
 use super::error::FeatureError;
 use super::request::{FeatureUpdate, UpgradeKind};
 use super::{Config, Features};
-use crate::image::{FeatureRange, Record};
+use crate::image::{ConfigResource, FeatureRange, Record};
+use crate::settings::Statics;
 
 /// Judges all updates, then makes those that change something.
 pub(super) fn update(draft: &mut Draft<'_>, config: &Config, updates: &[FeatureUpdate]) -> Result<(), FeatureError> {
@@ -17,11 +18,43 @@ pub(super) fn update(draft: &mut Draft<'_>, config: &Config, updates: &[FeatureU
     }
     for FeatureUpdate { feature, level, .. } in updates {
         if draft.image.feature(feature) != *level {
+            let had_elr = draft.image.elr_enabled();
             draft.push(Record::FeatureLevel { name: feature.clone(), level: *level });
+            if draft.image.elr_enabled() && !had_elr {
+                one_min_isr(draft);
+            }
         }
     }
     Ok(())
 }
+
+//@ KIP-966: from now on min.insync.replicas is the cluster's, so that every controller judges by the same number.
+fn one_min_isr(draft: &mut Draft<'_>) {
+    let cluster = ConfigResource::cluster();
+    let is_set = |draft: &Draft<'_>, resource: &ConfigResource| {
+        draft.image.configs(resource).is_some_and(|configs| configs.contains_key(MIN_ISR))
+    };
+    if !is_set(draft, &cluster) {
+        draft.push(min_isr_of_cluster(draft.statics));
+    }
+    let brokers: Vec<ConfigResource> = draft
+        .image
+        .brokers()
+        .map(|broker| ConfigResource::broker(broker.id))
+        .filter(|own| is_set(draft, own))
+        .collect();
+    for resource in brokers {
+        draft.push(Record::Config { resource, key: MIN_ISR.to_owned(), value: None });
+    }
+}
+
+/// The record that makes what a controller's file says of `min.insync.replicas` the whole cluster's.
+pub(super) fn min_isr_of_cluster(statics: &Statics) -> Record {
+    let value = statics.get(MIN_ISR).unwrap_or("1").trim().to_owned();
+    Record::Config { resource: ConfigResource::cluster(), key: MIN_ISR.to_owned(), value: Some(value) }
+}
+
+const MIN_ISR: &str = "min.insync.replicas";
 
 fn judge(draft: &Draft<'_>, config: &Config, update: &FeatureUpdate) -> Result<(), String> {
     let FeatureUpdate { feature, level, upgrade } = update;

@@ -58,7 +58,7 @@ use std::fmt;
 use ballast_wire::{BrokerId, Uuid};
 
 use self::active::Active;
-use crate::image::{ConfigResource, EPOCH_IS_INDEX, FEATURE_ELR, FeatureRange, Image, Record};
+use crate::image::{EPOCH_IS_INDEX, FEATURE_ELR, FeatureRange, Image, Record};
 use crate::machine::{Machine, Tick};
 use crate::settings::{BrokerSettings, Layers, SettingError, Statics};
 
@@ -211,9 +211,7 @@ impl Controller {
         }
         if self.config.bootstrap_features.iter().any(|(name, level)| name == FEATURE_ELR && *level > 0) {
             // As `format` does in Kafka: with ELR the minimum is the cluster's, so it must not differ between files.
-            let value = self.config.statics.get("min.insync.replicas").unwrap_or("1").trim().to_owned();
-            let (resource, key) = (ConfigResource::cluster(), "min.insync.replicas".to_owned());
-            records.push(Record::Config { resource, key, value: Some(value) });
+            records.push(features::min_isr_of_cluster(&self.config.statics));
         }
         records
     }

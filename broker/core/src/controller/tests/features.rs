@@ -1,8 +1,8 @@
 //! UpdateFeatures.
 
 use super::rig::Rig;
-use crate::controller::{FeatureUpdate, Request, Response, UpgradeKind};
-use crate::image::{FEATURE_ELR, FEATURE_METADATA};
+use crate::controller::{ConfigChange, ConfigOp, FeatureUpdate, Request, Response, UpgradeKind};
+use crate::image::{ConfigResource, FEATURE_ELR, FEATURE_METADATA};
 
 fn update(rig: &mut Rig, updates: &[(&str, i16, i8)], validate_only: bool) -> Result<(), String> {
     let updates = updates.iter().map(|(feature, level, kind)| FeatureUpdate {
@@ -31,6 +31,22 @@ fn a_level_goes_up_and_down_as_the_request_allows() {
     assert_eq!(rig.image.feature(FEATURE_METADATA), 24);
     assert_eq!(update(&mut rig, &[(FEATURE_METADATA, 25, 1), (FEATURE_ELR, 0, 3)], false), Ok(()));
     assert_eq!((rig.image.feature(FEATURE_METADATA), rig.image.elr_enabled()), (25, false));
+}
+
+//@ KIP-966: with ELR the minimum of in-sync replicas is the cluster's alone.
+#[test]
+fn with_elr_the_minimum_of_replicas_in_sync_becomes_the_clusters() {
+    let mut rig = Rig::with_brokers(false, &[1, 2], &[("min.insync.replicas", "2")]);
+    let (cluster, own) = (ConfigResource::cluster(), ConfigResource::broker(2));
+    let min_isr = |rig: &Rig, of: &ConfigResource| {
+        rig.image.configs(of).and_then(|configs| configs.get("min.insync.replicas").cloned())
+    };
+    let (key, value) = ("min.insync.replicas".to_owned(), Some("3".to_owned()));
+    let changes = vec![(own.clone(), vec![ConfigChange { key, op: ConfigOp::Set, value }])];
+    rig.ask(Request::IncrementalAlterConfigs { resources: changes, validate_only: false });
+    assert_eq!((min_isr(&rig, &cluster), min_isr(&rig, &own).as_deref()), (None, Some("3")));
+    assert_eq!(update(&mut rig, &[(FEATURE_ELR, 1, 1)], false), Ok(()));
+    assert_eq!((min_isr(&rig, &cluster).as_deref(), min_isr(&rig, &own)), (Some("2"), None));
 }
 
 #[test]
