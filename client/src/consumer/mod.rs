@@ -213,7 +213,7 @@ impl Consumer {
     fn start_fetches(&mut self) -> Result<Option<Instant>, ClientError> {
         let now = Instant::now();
         let (mut wishes, mut wake_at) = (BTreeMap::<BrokerId, BTreeMap<Key, Wish>>::new(), None::<Instant>);
-        let mut leaderless = false;
+        let mut is_stale = false;
         let metadata = self.cluster.metadata();
         for (key, position) in &mut self.positions {
             // What has just been moved by a reset is looked up first.
@@ -225,13 +225,21 @@ impl Consumer {
                 continue;
             }
             let Some((leader, epoch)) = metadata.leader(&key.0, key.1) else {
-                leaderless = true;
+                is_stale = true;
                 if position.has_failed_for(now, self.cluster.config().api_timeout) {
                     return self.cluster.leader(&key.0, key.1).map(|_| None);
                 }
                 continue;
             };
-            let replica = position.read_from.filter(|(id, until)| *until > now && metadata.brokers.contains_key(id));
+            let replica = position.read_from.filter(|(_, until)| *until > now);
+            if replica.is_some_and(|(id, _)| !metadata.brokers.contains_key(&id)) {
+                // A leader that sends us to a replica does so again, at once, until we go there.
+                let at = now + jittered(self.cluster.config().retry_backoff, &*self.cluster.world().entropy);
+                (position.read_from, position.not_before) = (None, Some(at));
+                wake_at = Some(wake_at.map_or(at, |wake| wake.min(at)));
+                is_stale = true;
+                continue;
+            }
             let wish = Wish {
                 topic_id: metadata.topics.get(&*key.0).map_or(ballast_wire::Uuid::ZERO, |topic| topic.id),
                 offset: position.offset,
@@ -241,7 +249,7 @@ impl Consumer {
             };
             wishes.entry(replica.map_or(leader, |(id, _)| id)).or_default().insert(key.clone(), wish);
         }
-        if leaderless {
+        if is_stale {
             self.refresh();
         }
         for (broker, wanted) in wishes {

@@ -24,6 +24,8 @@ enum Verdict {
     Fail(i16),
     /// Code and leader hint of every partition.
     Hint(i16, i32, i32),
+    /// The broker that is nearer, of every partition, and no records.
+    Nearer(i32),
     Close,
     /// Serves with one byte of each batch turned.
     Rot,
@@ -63,6 +65,10 @@ impl Store {
             row.current_leader = Some(CurrentLeader { leader_id, leader_epoch });
             return row;
         }
+        if let Verdict::Nearer(id) = verdict {
+            row.preferred_read_replica = id;
+            return row;
+        }
         if offset < i64::from(partition) * 10 || offset > self.end(partition) {
             row.error_code = 1;
             return row;
@@ -87,7 +93,8 @@ impl Store {
         }
         let mut named = Vec::new();
         for row in request.topics.iter().flat_map(|topic| &topic.partitions) {
-            assert_eq!(row.current_leader_epoch, if asked.port == 1 { 5 } else { 6 });
+            // Broker 2 is asked as a follower, too.
+            assert!(row.current_leader_epoch == 5 || (asked.port, row.current_leader_epoch) == (2, 6));
             self.session.insert(row.index, row.fetch_offset);
             named.push(row.index);
         }
@@ -229,6 +236,18 @@ async fn a_hinted_leader_is_followed_at_once() {
     let started = Instant::now();
     assert_eq!(drain(&mut consumer).await[&0], all(0));
     assert!(started.elapsed() < Duration::from_millis(50), "{:?}", started.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_nearer_replica_that_metadata_does_not_have_yet_is_looked_for_with_pauses() {
+    let (fake, store) = brokers(|_, asked| if asked.port == 1 { Verdict::Nearer(2) } else { Verdict::Serve });
+    fake.set_topology(&[1], "t", &[(1, 5), (1, 5)]);
+    let mut consumer = consumer(&fake, &[("t", 0, StartAt::Beginning)], OffsetReset::None).await;
+    assert!(consumer.poll(SECOND).await.unwrap().is_empty());
+    let asked = store.lock().seen.len();
+    assert!((2..=20).contains(&asked), "{asked} fetches in a second");
+    fake.set_topology(&[1, 2], "t", &[(1, 5), (1, 5)]);
+    assert_eq!(drain(&mut consumer).await[&0], all(0));
 }
 
 #[tokio::test(start_paused = true)]

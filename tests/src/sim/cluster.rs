@@ -14,7 +14,9 @@ use turmoil::{Builder, Sim};
 
 use super::clock::TrueTime;
 use super::disk::Mistake;
+use super::history::Recorder;
 use super::machine::{CLIENT_PORT, CONTROLLER_PORT, Machine, State, host_name};
+use super::shape::{Shape, rack};
 use crate::disk::Crash;
 
 /// What one step lasts, in ms. Time within a step is exact; messages travel and processes die between steps.
@@ -29,19 +31,20 @@ const SUPERVISOR_MS: i64 = 1_000;
 /// A cluster that is about to run.
 pub struct Cluster {
     sim: Sim<'static>,
+    shape: Shape,
+    recorder: Recorder,
     time: TrueTime,
     machines: BTreeMap<BrokerId, Machine>,
     /// When the supervisor starts a broker again.
     restarts: BTreeMap<BrokerId, i64>,
-    /// Who met an end that was ordered ahead, and what became of the disk.
-    deaths: Vec<(BrokerId, Crash)>,
 }
 
 impl Cluster {
-    /// `brokers` machines that all vote, with `settings` for every broker, each of which makes `mistake`. Their brokers begin to start with the first step.
+    /// The machines of `shape`, each of which makes `mistake`. Their software begins to start with the first step.
     #[must_use]
-    pub fn new(seed: u64, brokers: usize, settings: &[(&str, &str)], mistake: Mistake) -> Cluster {
+    pub fn new(seed: u64, shape: Shape, mistake: Mistake) -> Cluster {
         let time = TrueTime::default();
+        let recorder = Recorder::new(time.clone());
         let mut sim = Builder::new()
             .rng_seed(seed)
             .tick_duration(Duration::from_millis(STEP_MS))
@@ -51,10 +54,9 @@ impl Cluster {
             .tcp_capacity(PACKETS_MAX)
             .enable_random_order()
             .build();
-        let ids: Vec<BrokerId> = (1..=brokers as BrokerId).collect();
         let mut machines = BTreeMap::new();
-        for id in &ids {
-            let machine = Machine::new(*id, seed, &time, broker_settings(*id, &ids, settings), mistake);
+        for id in shape.machines() {
+            let machine = Machine::new(id, seed, &recorder, node_settings(id, shape), mistake);
             let software = machine.clone();
             sim.host(machine.name(), move || {
                 let machine = software.clone();
@@ -63,9 +65,9 @@ impl Cluster {
                     Ok(())
                 }
             });
-            machines.insert(*id, machine);
+            machines.insert(id, machine);
         }
-        Cluster { sim, time, machines, restarts: BTreeMap::new(), deaths: Vec::new() }
+        Cluster { sim, shape, recorder, time, machines, restarts: BTreeMap::new() }
     }
 
     /// Adds a client, a host of its own.
@@ -82,7 +84,13 @@ impl Cluster {
         &self.time
     }
 
-    /// The machines by broker id.
+    /// Where machines note how they end, and everybody else what they do.
+    #[must_use]
+    pub fn recorder(&self) -> &Recorder {
+        &self.recorder
+    }
+
+    /// The machines by id.
     #[must_use]
     pub fn machines(&self) -> &BTreeMap<BrokerId, Machine> {
         &self.machines
@@ -105,7 +113,7 @@ impl Cluster {
     #[must_use]
     pub fn bootstrap(&self) -> String {
         let address = |id: &BrokerId| format!("{}:{CLIENT_PORT}", host_name(*id));
-        self.machines.keys().map(address).collect::<Vec<_>>().join(",")
+        self.shape.brokers().iter().map(address).collect::<Vec<_>>().join(",")
     }
 
     /// Runs everything for [`STEP_MS`].
@@ -121,7 +129,6 @@ impl Cluster {
             let id = machine.id();
             if let Some(how) = machine.has_just_died() {
                 self.kill(id, how);
-                self.deaths.push((id, how));
                 self.restarts.insert(id, now_ms + SUPERVISOR_MS);
             }
             if matches!(machine.state(), State::Failed(_)) && !self.restarts.contains_key(&id) {
@@ -131,11 +138,6 @@ impl Cluster {
                 self.boot(id);
             }
         }
-    }
-
-    /// Who met an end that was ordered ahead, since this was last asked, and what became of the disk.
-    pub fn take_deaths(&mut self) -> Vec<(BrokerId, Crash)> {
-        std::mem::take(&mut self.deaths)
     }
 
     /// Ends the process on a machine; `how` says what becomes of its disk.
@@ -155,21 +157,30 @@ impl Cluster {
     }
 }
 
-/// What every simulated broker is told: its place, and patience that fits a run of a minute.
-fn broker_settings(id: BrokerId, all: &[BrokerId], more: &[(&str, &str)]) -> Vec<(String, String)> {
-    let voters: Vec<String> = all.iter().map(|id| format!("{id}@{}:{CONTROLLER_PORT}", host_name(*id))).collect();
-    let own = [
+/// What every simulated node is told: its place, and patience that fits a run of a minute.
+fn node_settings(id: BrokerId, shape: Shape) -> Vec<(String, String)> {
+    let voters: Vec<String> =
+        shape.voters().iter().map(|id| format!("{id}@{}:{CONTROLLER_PORT}", host_name(*id))).collect();
+    let roles = shape.roles(id);
+    // Named, not 0.0.0.0: what others dial must not be the name of the machine that simulates.
+    let mut listeners = vec![format!("CONTROLLER://{}:{CONTROLLER_PORT}", host_name(id))];
+    let mut own = Vec::new();
+    if roles.contains("broker") {
+        listeners.insert(0, format!("PLAINTEXT://{}:{CLIENT_PORT}", host_name(id)));
+        own.push(("broker.rack", rack(id)));
+    }
+    own.extend([
         ("node.id", id.to_string()),
-        ("listeners", format!("PLAINTEXT://0.0.0.0:{CLIENT_PORT},CONTROLLER://0.0.0.0:{CONTROLLER_PORT}")),
-        ("advertised.listeners", format!("PLAINTEXT://{}:{CLIENT_PORT}", host_name(id))),
+        ("process.roles", roles.to_owned()),
+        ("listeners", listeners.join(",")),
         ("controller.listener.names", "CONTROLLER".to_owned()),
         ("controller.quorum.voters", voters.join(",")),
+        ("replica.selector.class", "org.apache.kafka.common.replica.RackAwareReplicaSelector".to_owned()),
         ("broker.session.timeout.ms", "3000".to_owned()),
         ("broker.heartbeat.interval.ms", "500".to_owned()),
         ("replica.lag.time.max.ms", "3000".to_owned()),
         ("offsets.topic.num.partitions", "2".to_owned()),
         ("group.min.session.timeout.ms", "1000".to_owned()),
-    ];
-    let own = own.into_iter().map(|(name, value)| (name.to_owned(), value));
-    own.chain(more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))).collect()
+    ]);
+    own.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }

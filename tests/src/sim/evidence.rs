@@ -1,14 +1,17 @@
 //! What a run leaves behind: its history, and the logs on all disks.
+//!
+//! Read next: `blackouts` (which losses are nobody's fault).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use ballast_log::disk::Disk;
 use ballast_wire::batch::{BatchView, batches};
 use ballast_wire::{BrokerId, LeaderEpoch, Offset, ProducerId};
 
 use super::beside::Beside;
+use super::blackouts::Blackouts;
 use super::history::{Entry, Place, Value};
 use super::machine::{DATA_DIR, Machine};
 
@@ -39,16 +42,19 @@ pub struct Evidence {
     pub beside: BTreeMap<(Place, BrokerId), Beside>,
     /// The batches of the metadata log on each disk, by index.
     pub metadata: BTreeMap<BrokerId, BTreeMap<Offset, Vec<u8>>>,
-    /// Topics of which the faults of this run may have taken acknowledged records: power went on several machines at once,
-    /// and the topic does not ask for a sync before it acknowledges.
-    pub fragile: BTreeSet<Arc<str>>,
+    /// Topics whose records are synced before they are acknowledged: no loss of power takes one.
+    pub synced: BTreeSet<Arc<str>>,
+    /// Topics of producers without idempotence: what they send again may be there twice.
+    pub plain: BTreeSet<Arc<str>>,
+    /// Found when they are first asked for.
+    pub(super) blackouts: OnceLock<Blackouts>,
 }
 
 impl Evidence {
-    /// May acknowledged records of this partition be gone?
+    /// When acknowledged records may have been lost, by partition.
     #[must_use]
-    pub fn is_fragile(&self, at: &Place) -> bool {
-        self.fragile.contains(&at.topic)
+    pub fn blackouts(&self) -> &Blackouts {
+        self.blackouts.get_or_init(|| Blackouts::of(&self.history, &self.synced))
     }
 
     /// Reads the disks of `machines`.

@@ -15,13 +15,12 @@ use super::load::admin::{Topic, administer};
 use super::load::probe::probe;
 use super::load::{Phase, Surroundings};
 use super::machine::host_name;
+use super::shape::Shape;
 use super::trace;
 use crate::disk::Crash;
 
 /// Three partitions, so that each broker leads one.
 const TOPIC: Topic = Topic { name: "led", partitions: 3, configs: &[("min.insync.replicas", "2")] };
-/// Brokers, and replicas of each partition.
-const BROKERS: usize = 3;
 /// How long a cluster may take until all its partitions take writes, in ms.
 const SETUP_MS_MAX: i64 = 60_000;
 /// How long it then runs undisturbed at least, in ms: leaders settle, ISRs are whole. A seed adds up to a second.
@@ -70,8 +69,8 @@ pub struct Gap {
 /// If the cluster does not come to its feet, or a broker or a client panics.
 #[must_use]
 pub fn lose(seed: u64, loss: Loss, victim: Victim) -> (Vec<Gap>, Recorder) {
-    let mut cluster = Cluster::new(seed, BROKERS, &[], Mistake::None);
-    let recorder = Recorder::new(cluster.time().clone());
+    let mut cluster = Cluster::new(seed, Shape::Three, Mistake::None);
+    let recorder = cluster.recorder().clone();
     let _listening = trace::listen(recorder.clone());
     let around = Surroundings {
         seed,
@@ -81,7 +80,7 @@ pub fn lose(seed: u64, loss: Loss, victim: Victim) -> (Vec<Gap>, Recorder) {
         phase: Phase::default(),
     };
     let mut clients = vec!["admin".to_owned()];
-    cluster.client("admin", administer(around.clone(), vec![TOPIC], BROKERS as i16));
+    cluster.client("admin", administer(around.clone(), vec![TOPIC], Shape::Three.replicas()));
     for place in TOPIC.places() {
         let name = format!("writer{}", place.partition);
         cluster.client(&name, probe(around.clone(), place));

@@ -139,8 +139,8 @@ pub enum BrokerEvent {
     MetadataBounds { from: Offset, upto: Offset },
     /// Its metadata log was opened: where it ends, and the vote that was found beside it.
     MetadataOpens { end: Offset, term: i64, candidate: BrokerId },
-    /// It was killed: what its log ends with is known again when it says so.
-    Died,
+    /// It was killed: what its log ends with is known again when it says so. Of power: what it had not synced may be gone.
+    Died { of_power: bool },
     /// It ended by itself.
     GaveUp { cause: String },
     /// Its disk begins to fail on purpose.
@@ -179,6 +179,12 @@ impl Recorder {
     #[must_use]
     pub fn now_ms(&self) -> i64 {
         self.time.now_ms()
+    }
+
+    /// Its clock.
+    #[must_use]
+    pub fn time(&self) -> &TrueTime {
+        &self.time
     }
 
     /// Everything so far.

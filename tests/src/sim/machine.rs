@@ -19,9 +19,10 @@ use ballast_wire::BrokerId;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use super::clock::{TrueTime, WallClock};
+use super::clock::WallClock;
 use super::dice::Dice;
 use super::disk::{HostDisk, Mistake, Pace};
+use super::history::{BrokerEvent, Event, Recorder};
 use super::life::Life;
 use super::net::SimTransport;
 use crate::disk::{Call, Crash, SimDisk};
@@ -57,6 +58,7 @@ struct Inner {
     seed: u64,
     settings: Vec<(String, String)>,
     mistake: Mistake,
+    recorder: Recorder,
     clock: WallClock,
     pace: Pace,
     now: Mutex<Now>,
@@ -73,18 +75,25 @@ struct Now {
 }
 
 impl Machine {
-    /// A machine with an empty disk. `settings` go to its broker, which makes `mistake`.
+    /// A machine with an empty disk. `settings` go to its broker, which makes `mistake`; its ends are noted in `recorder`.
     #[must_use]
-    pub fn new(id: BrokerId, seed: u64, time: &TrueTime, settings: Vec<(String, String)>, mistake: Mistake) -> Machine {
+    pub fn new(
+        id: BrokerId,
+        seed: u64,
+        recorder: &Recorder,
+        settings: Vec<(String, String)>,
+        mistake: Mistake,
+    ) -> Machine {
         let disk = SimDisk::new(Dice::new(seed, &format!("disk {id}")).any());
         let life = Life::on(disk.clone());
         let now = Mutex::new(Now { disk, life, state: State::Dead, boots: 0, fate: Crash::Process });
-        let clock = WallClock::new(time.clone());
+        let clock = WallClock::new(recorder.time().clone());
         Machine(Arc::new(Inner {
             id,
             seed,
             settings,
             mistake,
+            recorder: recorder.clone(),
             clock,
             pace: Pace::default(),
             now,
@@ -151,6 +160,11 @@ impl Machine {
         now.life = Life::on(now.disk.clone());
         now.state = State::Dead;
         now.fate = Crash::Process;
+        self.note(BrokerEvent::Died { of_power: how != Crash::Process });
+    }
+
+    fn note(&self, what: BrokerEvent) {
+        self.0.recorder.note(Event::Broker { broker: self.0.id, what });
     }
 
     /// Replaces the disk by an empty one.
@@ -178,6 +192,9 @@ impl Machine {
         let end = self.serve(disk, life.clone(), boot).await;
         let mut now = self.0.now.lock();
         if !life.is_over() {
+            if let State::Failed(cause) = &end {
+                self.note(BrokerEvent::GaveUp { cause: cause.clone() });
+            }
             now.state = end;
         }
     }

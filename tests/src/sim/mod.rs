@@ -9,6 +9,7 @@
 //! `failover` (how long a lost leader is missed).
 
 pub mod beside;
+pub mod blackouts;
 pub mod checks;
 pub mod clock;
 pub mod cluster;
@@ -23,4 +24,6 @@ pub mod load;
 pub mod machine;
 pub mod net;
 pub mod run;
+pub mod shape;
+pub mod table;
 pub mod trace;

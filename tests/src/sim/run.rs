@@ -4,54 +4,60 @@
 //! setup ── topics are there ──► load, faults strike ── time is up ──► healed: calm ── recovered ──► over ──► evidence
 //! ```
 
+use std::collections::BTreeMap;
+
 use ballast_planted::{Bug, plant};
 
 use super::checks;
 use super::cluster::Cluster;
 use super::disk::Mistake;
 use super::evidence::Evidence;
+use super::faults::Class;
 use super::faults::apply::Faults;
 use super::faults::plan::Plan;
-use super::history::{BrokerEvent, Event, Place, Recorder, fingerprint};
+use super::history::{Event, Place, Recorder, fingerprint};
 use super::load::admin::{Topic, administer};
 use super::load::audit::audit;
 use super::load::group::{member_name, take_part};
-use super::load::produce::produce;
+use super::load::produce::{Habit, produce};
 use super::load::read::{Taste, read};
 use super::load::{Phase, Surroundings};
-use super::machine::State;
+use super::shape::{Shape, rack};
 use super::trace;
-use crate::disk::Crash;
 
 /// How long clients work and faults strike, in ms.
-const LOAD_MS: i64 = 12_000;
+const LOAD_MS: i64 = 16_000;
 /// How long a cluster may take to found itself and make its topics, in ms.
 const SETUP_MS_MAX: i64 = 60_000;
 /// What readers are given to reach the end once all has recovered, in ms.
-const READ_ON_MS: i64 = 3_000;
+const READ_ON_MS: i64 = 5_000;
 
-/// The topics of every run: one whose records are synced before they are acknowledged (D2), and one whose are not (D1). Their
-/// segments are small, so that logs have several, and old indexes and snapshots beside them.
-pub const TOPICS: [Topic; 2] = [
+/// The topics of every run: one whose records are not synced before they are acknowledged (D1), one whose records are (D2), and
+/// one for producers without idempotence. Segments are small, so that
+/// logs have several, and old indexes and snapshots beside them.
+pub const TOPICS: [Topic; 3] = [
     Topic { name: "d1", partitions: 2, configs: &[("min.insync.replicas", "2"), SMALL_SEGMENTS, DENSE_INDEX] },
     Topic {
         name: "d2",
         partitions: 2,
-        configs: &[("min.insync.replicas", "2"), ("flush.messages", "1"), SMALL_SEGMENTS, DENSE_INDEX],
+        configs: &[("min.insync.replicas", "2"), SMALL_SEGMENTS, DENSE_INDEX, ("flush.messages", "1")],
     },
+    Topic { name: PLAIN, partitions: 1, configs: &[("min.insync.replicas", "2")] },
 ];
 const SMALL_SEGMENTS: (&str, &str) = ("internal.segment.bytes", "8192");
 const DENSE_INDEX: (&str, &str) = ("index.interval.bytes", "512");
+/// Topics whose records are synced before they are acknowledged.
+const SYNCED: [&str; 1] = ["d2"];
+/// The topic of producers without idempotence, whose records may be there twice.
+const PLAIN: &str = "plain";
 
 /// What a run is like.
 #[derive(Debug, Clone)]
 pub struct Scenario {
     /// Everything that is drawn, is drawn from it.
     pub seed: u64,
-    /// Machines, each with a broker that votes.
-    pub brokers: usize,
-    /// Replicas of each partition.
-    pub replicas: i16,
+    /// Which machines there are.
+    pub shape: Shape,
     /// How long clients work and faults strike, in ms.
     pub load_ms: i64,
     /// What goes wrong.
@@ -63,28 +69,29 @@ pub struct Scenario {
 }
 
 impl Scenario {
+    /// A cluster of any shape, drawn from the seed as all else.
+    #[must_use]
+    pub fn any(seed: u64) -> Scenario {
+        Scenario::of(seed, Shape::draw(seed))
+    }
+
     /// One broker, which dies, loses power and meets a bad disk, and clients that cannot do without it.
     #[must_use]
     pub fn alone(seed: u64) -> Scenario {
-        Scenario::of(seed, 1, 1)
+        Scenario::of(seed, Shape::Alone)
     }
 
     /// Three brokers that all vote, three replicas of everything.
     #[must_use]
     pub fn of_three(seed: u64) -> Scenario {
-        Scenario::of(seed, 3, 3)
+        Scenario::of(seed, Shape::Three)
     }
 
-    fn of(seed: u64, brokers: usize, replicas: i16) -> Scenario {
-        Scenario {
-            seed,
-            brokers,
-            replicas,
-            load_ms: LOAD_MS,
-            plan: Plan::draw(seed, brokers, LOAD_MS),
-            mistake: Mistake::None,
-            planted: None,
-        }
+    /// A cluster of this shape.
+    #[must_use]
+    pub fn of(seed: u64, shape: Shape) -> Scenario {
+        let plan = Plan::draw(seed, &shape.machines(), LOAD_MS);
+        Scenario { seed, shape, load_ms: LOAD_MS, plan, mistake: Mistake::None, planted: None }
     }
 }
 
@@ -97,6 +104,8 @@ pub struct Outcome {
     pub fingerprint: u64,
     /// How long it lasted, in simulated ms.
     pub lasted_ms: i64,
+    /// How many faults of each class have struck.
+    pub struck: BTreeMap<Class, u64>,
     /// What it left behind.
     pub evidence: Evidence,
 }
@@ -108,8 +117,8 @@ pub struct Outcome {
 #[must_use]
 pub fn play(scenario: &Scenario) -> Outcome {
     let _planting = plant(scenario.planted);
-    let mut cluster = Cluster::new(scenario.seed, scenario.brokers, &[], scenario.mistake);
-    let recorder = Recorder::new(cluster.time().clone());
+    let mut cluster = Cluster::new(scenario.seed, scenario.shape, scenario.mistake);
+    let recorder = cluster.recorder().clone();
     let listening = trace::listen(recorder.clone());
     let places: Vec<Place> = TOPICS.iter().flat_map(Topic::places).collect();
     let phase = Phase::default();
@@ -120,24 +129,26 @@ pub fn play(scenario: &Scenario) -> Outcome {
         recorder: recorder.clone(),
         phase: phase.clone(),
     };
-    add_clients(&mut cluster, &around, &places, scenario.replicas);
+    add_clients(&mut cluster, &around, &places, scenario.shape.replicas());
 
-    let mut run = Run { cluster, recorder, phase, down: Vec::new(), ends_met: Vec::new() };
-    let mut evidence = Evidence::default();
+    let mut run = Run { cluster, recorder, phase };
+    let mut evidence = Evidence {
+        synced: SYNCED.iter().map(|topic| (*topic).into()).collect(),
+        plain: [PLAIN.into()].into(),
+        ..Evidence::default()
+    };
+    let mut faults = Faults::new(&scenario.plan, run.recorder.clone());
     if run.until(SETUP_MS_MAX, |run| run.phase.now() >= Phase::LOAD) {
-        let mut faults = Faults::new(&scenario.plan, run.recorder.clone());
+        faults.begin();
         run.load(scenario.load_ms, &mut faults);
         faults.heal(&mut run.cluster);
         run.recorder.note(Event::Healed);
         run.phase.set(Phase::CALM);
         run.until(checks::RECOVERY_MS_MAX, |run| {
             faults.keep_up(&mut run.cluster);
-            run.recorder.last(is_recovered).is_some()
+            run.phase.now() >= Phase::RECOVERED
         });
         run.until(READ_ON_MS, |_| false);
-        if !faults.spared_unsynced(scenario.replicas, &run.ends_met) {
-            evidence.fragile.extend(["d1".into(), "__consumer_offsets".into()]);
-        }
     }
     run.phase.set(Phase::OVER);
     let read = evidence.read_disks(run.cluster.machines().values(), &places);
@@ -147,19 +158,20 @@ pub fn play(scenario: &Scenario) -> Outcome {
     drop(listening);
     let mut violations = checks::all(&evidence);
     violations.extend(read.err().map(|error| format!("C9: {error}")));
-    Outcome { violations, fingerprint: fingerprint(&evidence.history), lasted_ms, evidence }
-}
-
-fn is_recovered(event: &Event) -> Option<()> {
-    (*event == Event::Recovered).then_some(())
+    let fingerprint = fingerprint(&evidence.history);
+    Outcome { violations, fingerprint, lasted_ms, struck: faults.struck().clone(), evidence }
 }
 
 fn add_clients(cluster: &mut Cluster, around: &Surroundings, places: &[Place], replicas: i16) {
     cluster.client("admin", administer(around.clone(), TOPICS.to_vec(), replicas));
+    let (plain, kept): (Vec<Place>, Vec<Place>) = places.iter().cloned().partition(|place| &*place.topic == PLAIN);
     for number in 1..=2 {
-        cluster.client(&format!("producer{number}"), produce(around.clone(), number, places.to_vec()));
+        cluster.client(&format!("producer{number}"), produce(around.clone(), number, kept.clone(), Habit::Idempotent));
     }
+    cluster.client("producer3", produce(around.clone(), 3, plain, Habit::Plain));
     cluster.client("reader1", read(around.clone(), 1, places.to_vec(), Taste::default()));
+    let near = Taste { rack: rack(1 + around.dice("rack").between(0, 2) as i32) };
+    cluster.client("reader2", read(around.clone(), 2, places.to_vec(), near));
     for number in 1..=2 {
         cluster.client(&member_name(number), take_part(around.clone(), number, vec!["d1", "d2"]));
     }
@@ -170,37 +182,14 @@ struct Run {
     cluster: Cluster,
     recorder: Recorder,
     phase: Phase,
-    /// Brokers that have ended by themselves, as far as that is noted.
-    down: Vec<i32>,
-    /// What became of the disks of those that met an end that was ordered ahead.
-    ends_met: Vec<Crash>,
 }
 
 impl Run {
-    fn step(&mut self) {
-        self.cluster.step();
-        for (broker, how) in self.cluster.take_deaths() {
-            self.ends_met.push(how);
-            self.recorder.note(Event::Broker { broker, what: BrokerEvent::Died });
-        }
-        for machine in self.cluster.machines().values() {
-            let id = machine.id();
-            match machine.state() {
-                State::Failed(cause) if !self.down.contains(&id) => {
-                    self.down.push(id);
-                    self.recorder.note(Event::Broker { broker: id, what: BrokerEvent::GaveUp { cause } });
-                }
-                State::Failed(_) => {}
-                _ => self.down.retain(|other| *other != id),
-            }
-        }
-    }
-
     /// Steps until `done`, for at most `ms`; says whether it was.
     fn until(&mut self, ms: i64, mut done: impl FnMut(&mut Run) -> bool) -> bool {
         let end = self.recorder.now_ms() + ms;
         while self.recorder.now_ms() < end {
-            self.step();
+            self.cluster.step();
             if done(self) {
                 return true;
             }
@@ -212,7 +201,7 @@ impl Run {
         let end = self.recorder.now_ms() + ms;
         while self.recorder.now_ms() < end {
             faults.step(&mut self.cluster);
-            self.step();
+            self.cluster.step();
         }
     }
 }

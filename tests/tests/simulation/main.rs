@@ -8,17 +8,20 @@ mod planted;
 
 use ballast_tests::sim::disk::Mistake;
 use ballast_tests::sim::run::{Outcome, Scenario, play, seeds};
+use ballast_tests::sim::shape::SHAPES;
+use ballast_tests::sim::table::Table;
 
-/// Plays seeds and panics with the first lines of each that fails.
-fn play_all(test: &str, usual: u64, scenario: fn(u64) -> Scenario) {
+/// A long run tells after so many seeds what it has done so far.
+const TOLD_EVERY: u64 = 150;
+
+/// Plays seeds, prints the table of docs/TESTING.md, and panics with the first lines of each seed that fails.
+fn play_all(test: &str, seeds: std::ops::Range<u64>, scenario: fn(u64) -> Scenario) {
     let mut failed = Vec::new();
-    let (mut runs, mut simulated_ms, mut records) = (0, 0, 0);
-    for seed in seeds(usual) {
+    let mut table = Table::default();
+    for seed in seeds {
         let scenario = scenario(seed);
         let outcome = play(&scenario);
-        runs += 1;
-        simulated_ms += outcome.lasted_ms;
-        records += outcome.evidence.logs.values().map(Vec::len).sum::<usize>();
+        table.add(&scenario, &outcome);
         tell_story(&outcome);
         if !outcome.violations.is_empty() {
             let classes = &scenario.plan.classes;
@@ -26,9 +29,12 @@ fn play_all(test: &str, usual: u64, scenario: fn(u64) -> Scenario) {
             outcome.violations.iter().for_each(|line| println!("  {line}"));
             failed.push(seed);
         }
+        if table.seeds() % TOLD_EVERY == 0 {
+            println!("{test}, so far\n{table}");
+        }
     }
-    println!("{test}: {runs} runs, {} simulated seconds, {records} records", simulated_ms / 1_000);
-    assert!(failed.is_empty(), "{} of {runs} seeds failed: {failed:?}", failed.len());
+    println!("{test}\n{table}");
+    assert!(failed.is_empty(), "{} seeds failed: {failed:?}", failed.len());
 }
 
 fn tell_story(outcome: &Outcome) {
@@ -37,27 +43,36 @@ fn tell_story(outcome: &Outcome) {
     }
 }
 
+/// How many seeds a run plays, in halves: each is a test of its own, so that two cores have something to do.
+const SEEDS: u64 = 200;
+
+fn half(second: bool) -> std::ops::Range<u64> {
+    let all = seeds(SEEDS);
+    let middle = all.start + (all.end - all.start).div_ceil(2);
+    if second { middle..all.end } else { all.start..middle }
+}
+
 #[test]
-fn one_broker_keeps_every_promise() {
-    play_all("one_broker_keeps_every_promise", 40, Scenario::alone);
+fn clusters_keep_every_promise() {
+    play_all("clusters_keep_every_promise", half(false), Scenario::any);
+}
+
+#[test]
+fn clusters_keep_every_promise_too() {
+    play_all("clusters_keep_every_promise_too", half(true), Scenario::any);
 }
 
 #[test]
 fn one_seed_gives_one_run_and_another_seed_another() {
     let mut seen = Vec::new();
-    for (seed, scenario) in seeds(3).flat_map(|seed| [(seed, Scenario::alone(seed)), (seed, Scenario::of_three(seed))])
-    {
+    for (seed, shape) in seeds(2).flat_map(|seed| SHAPES.map(|shape| (seed, shape))) {
+        let scenario = Scenario::of(seed, shape);
         let (first, second) = (play(&scenario), play(&scenario));
         let differs = first.evidence.history.iter().zip(&second.evidence.history).find(|(one, other)| one != other);
-        assert_eq!(first.fingerprint, second.fingerprint, "seed {seed} gave two runs, which part at {differs:?}");
-        assert!(!seen.contains(&first.fingerprint), "seed {seed} gave the run of another seed");
+        assert_eq!(first.fingerprint, second.fingerprint, "{shape:?} {seed} gave two runs, which part at {differs:?}");
+        assert!(!seen.contains(&first.fingerprint), "{shape:?} {seed} gave the run of another seed");
         seen.push(first.fingerprint);
     }
-}
-
-#[test]
-fn three_brokers_keep_every_promise() {
-    play_all("three_brokers_keep_every_promise", 30, Scenario::of_three);
 }
 
 /// Plays seeds of a broker that makes `mistake` until one shows it; says which.

@@ -16,10 +16,16 @@ pub(super) fn one_owner(evidence: &Evidence) -> Vec<String> {
     found
 }
 
+/// Where the history begins that the group's coordinator still has to know.
+fn since_the_last_blackout(evidence: &Evidence) -> usize {
+    evidence.blackouts().last_of_topic("__consumer_offsets").map_or(0, |index| index + 1)
+}
+
 fn two_owners(evidence: &Evidence) -> Vec<String> {
     let mut owners: BTreeMap<(i32, &Place), u32> = BTreeMap::new();
     let mut found = Vec::new();
-    for entry in &evidence.history {
+    // A group whose generations a blackout took counts them again.
+    for entry in &evidence.history[since_the_last_blackout(evidence)..] {
         let Event::Assigned { member, generation, partitions, .. } = &entry.event else { continue };
         for place in partitions {
             let owner = *owners.entry((*generation, place)).or_insert(*member);
@@ -37,7 +43,7 @@ fn zombies(evidence: &Evidence) -> Vec<String> {
     // What was newest when each member asked.
     let mut asked: BTreeMap<(u32, i32), BTreeMap<&Place, i32>> = BTreeMap::new();
     let mut found = Vec::new();
-    for entry in &evidence.history {
+    for entry in &evidence.history[since_the_last_blackout(evidence)..] {
         match &entry.event {
             Event::Committing { member, generation, .. } => {
                 asked.insert((*member, *generation), newest.clone());
@@ -65,6 +71,7 @@ fn zombies(evidence: &Evidence) -> Vec<String> {
 fn lost_commits(evidence: &Evidence) -> Vec<String> {
     let is_question = |event: &Event| matches!(event, Event::AskingCommitted { .. });
     let question = evidence.history.iter().rposition(|entry| is_question(&entry.event)).unwrap_or(0);
+    let since = since_the_last_blackout(evidence);
     let mut last: BTreeMap<&Place, (usize, Offset)> = BTreeMap::new();
     let mut asked: BTreeMap<(u32, i32), usize> = BTreeMap::new();
     for (at, entry) in evidence.history[..question].iter().enumerate() {
@@ -74,6 +81,9 @@ fn lost_commits(evidence: &Evidence) -> Vec<String> {
             }
             Event::Committed { member, generation, offsets, .. } => {
                 let asked_at = asked.get(&(*member, *generation)).copied().unwrap_or(at);
+                if asked_at < since {
+                    continue;
+                }
                 for (place, offset) in offsets {
                     last.insert(place, (asked_at, *offset));
                 }
@@ -95,9 +105,8 @@ fn lost_commits(evidence: &Evidence) -> Vec<String> {
             _ => false,
         })
     };
-    let lost = last.into_iter().filter(|(place, (since, offset))| {
-        !evidence.fragile.contains("__consumer_offsets") && !is_there(place, *offset) && !asked_later(place, *since)
-    });
+    let lost =
+        last.into_iter().filter(|(place, (since, offset))| !is_there(place, *offset) && !asked_later(place, *since));
     lost.map(|(place, (_, offset))| {
         format!("{offset} was the last commit of {place}, and at the end the group has {finally:?}")
     })

@@ -39,7 +39,7 @@ pub(super) fn one_per_epoch(evidence: &Evidence) -> Vec<String> {
 }
 
 /// C12, at every watermark that a leader publishes. A broker that died may have lost its log's end, and stays in the ISR until
-/// the controller hears of it: it counts again once it has everything.
+/// the controller hears of it: it counts again once it has everything, as far as a blackout has left it.
 pub(super) fn isr_is_true(evidence: &Evidence) -> Vec<String> {
     let mut ends: BTreeMap<(BrokerId, &Place), Offset> = BTreeMap::new();
     let mut highs: BTreeMap<&Place, Offset> = BTreeMap::new();
@@ -47,7 +47,7 @@ pub(super) fn isr_is_true(evidence: &Evidence) -> Vec<String> {
     // The newest ISR that anybody has heard of: its leader may not know yet that it is in place.
     let mut newest: BTreeMap<&Place, (PartitionEpoch, LeaderEpoch, &[BrokerId])> = BTreeMap::new();
     let mut found = Vec::new();
-    for entry in &evidence.history {
+    for (index, entry) in evidence.history.iter().enumerate() {
         let Event::Broker { broker, what } = &entry.event else { continue };
         match what {
             BrokerEvent::Ends { at, end } => {
@@ -57,7 +57,8 @@ pub(super) fn isr_is_true(evidence: &Evidence) -> Vec<String> {
                     ends.insert(key, *end);
                 }
             }
-            BrokerEvent::Died => {
+            BrokerEvent::Died { .. } => {
+                highs.retain(|at, _| !evidence.blackouts().of_place(at).contains(&index));
                 died.extend(ends.keys().filter(|(of, _)| of == broker));
                 ends.retain(|(of, _), _| of != broker);
             }
@@ -66,7 +67,7 @@ pub(super) fn isr_is_true(evidence: &Evidence) -> Vec<String> {
                 let newest = newest.entry(at).or_insert(heard);
                 *newest = (*newest).max(heard);
             }
-            BrokerEvent::High { at, leader_epoch, high, isr } if !evidence.is_fragile(at) => {
+            BrokerEvent::High { at, leader_epoch, high, isr } => {
                 let highest = highs.entry(at).or_insert(*high);
                 *highest = (*highest).max(*high);
                 let behind = |member: &&BrokerId| ends.get(&(**member, at)).is_some_and(|end| end < high);

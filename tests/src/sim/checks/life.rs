@@ -88,7 +88,7 @@ fn unread(evidence: &Evidence) -> Vec<String> {
         let ends = evidence.logs.iter().filter(|((place, _), _)| place == at);
         ends.filter_map(|(_, log)| log.last()).map(|kept| kept.offset + 1).max().unwrap_or(0)
     };
-    let behind = next.into_iter().filter(|((_, at), next)| !evidence.is_fragile(at) && *next < end(at));
+    let behind = next.into_iter().filter(|((_, at), next)| *next < end(at));
     behind
         .map(|((reader, at), next)| format!("reader {reader} stands at {next} of {at}, which ends at {}", end(at)))
         .collect()

@@ -1,9 +1,10 @@
 //! Carries out a plan: every fault strikes at its time and is mended at its end.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
 use ballast_wire::BrokerId;
 
+use super::Class;
 use super::plan::{Action, Plan, Who};
 use crate::disk::{Crash, Repeat, Trouble};
 use crate::sim::cluster::Cluster;
@@ -30,32 +31,33 @@ enum Mend {
 /// A plan at work.
 pub struct Faults {
     recorder: Recorder,
-    ahead: Vec<(i64, Action)>,
+    ahead: Vec<(i64, Class, Action)>,
     mends: Vec<(i64, Mend)>,
     /// Machines whose disk has failed: somebody has to start their brokers again.
     troubled: Vec<BrokerId>,
-    /// Processes that ended without a farewell, and those of them that lost what was not synced.
-    deaths: u32,
-    blackouts: u32,
+    /// How many of each class have struck.
+    struck: BTreeMap<Class, u64>,
 }
 
 impl Faults {
-    /// The faults of `plan`, whose times begin now.
+    /// The faults of `plan`, ready to [begin](Faults::begin).
     #[must_use]
     pub fn new(plan: &Plan, recorder: Recorder) -> Faults {
-        let begin = recorder.now_ms();
-        let mut ahead: Vec<_> = plan.actions.iter().map(|(at, action)| (begin + at, action.clone())).collect();
+        let mut ahead: Vec<_> = plan.actions.iter().map(|(at, class, action)| (*at, *class, action.clone())).collect();
         ahead.reverse();
-        Faults { recorder, ahead, mends: Vec::new(), troubled: Vec::new(), deaths: 0, blackouts: 0 }
+        Faults { recorder, ahead, mends: Vec::new(), troubled: Vec::new(), struck: BTreeMap::new() }
     }
 
-    /// May an unsynced record that was acknowledged be gone? One machine that loses power alone, in a run where nothing else
-    /// dies, takes nothing along that the others do not have. `ends_met` are those that were ordered ahead.
+    /// The times of the plan are counted from now on.
+    pub fn begin(&mut self) {
+        let now = self.recorder.now_ms();
+        self.ahead.iter_mut().for_each(|(at, ..)| *at += now);
+    }
+
+    /// How many of each class have struck.
     #[must_use]
-    pub fn spared_unsynced(&self, replicas: i16, ends_met: &[Crash]) -> bool {
-        let deaths = self.deaths + ends_met.len() as u32;
-        let blackouts = self.blackouts + ends_met.iter().filter(|how| **how != Crash::Process).count() as u32;
-        blackouts == 0 || (blackouts == 1 && deaths == 1 && replicas >= 3)
+    pub fn struck(&self) -> &BTreeMap<Class, u64> {
+        &self.struck
     }
 
     /// Does what is due.
@@ -65,8 +67,9 @@ impl Faults {
             let (_, mend) = self.mends.remove(at);
             self.mend(cluster, &mend);
         }
-        while self.ahead.last().is_some_and(|(at, _)| *at <= now) {
-            let (_, action) = self.ahead.pop().expect("just seen");
+        while self.ahead.last().is_some_and(|(at, ..)| *at <= now) {
+            let (_, class, action) = self.ahead.pop().expect("just seen");
+            *self.struck.entry(class).or_default() += 1;
             self.strike(cluster, action);
         }
     }
@@ -82,7 +85,6 @@ impl Faults {
         for id in std::mem::take(&mut self.troubled) {
             // An operator has looked after the disk, and starts the broker again.
             cluster.kill(id, Crash::Process);
-            self.recorder.note(Event::Broker { broker: id, what: BrokerEvent::Died });
             cluster.boot(id);
         }
     }
@@ -200,11 +202,6 @@ impl Faults {
     }
 
     fn kill(&mut self, cluster: &mut Cluster, id: BrokerId, how: Crash, down_ms: i64) {
-        self.deaths += 1;
-        if how != Crash::Process {
-            self.blackouts += 1;
-        }
-        self.recorder.note(Event::Broker { broker: id, what: BrokerEvent::Died });
         cluster.kill(id, how);
         self.mends.retain(|(_, mend)| *mend != Mend::Boot(id));
         self.later(down_ms, Mend::Boot(id));
@@ -229,9 +226,9 @@ impl Faults {
             Who::Broker(id) => id,
             Who::Controller => last_broker(&|what| *what == BrokerEvent::Controls).unwrap_or_else(|| any(0)),
             Who::Leader(number) => {
-                let topics: [Arc<str>; 3] = ["d1".into(), "d2".into(), "__consumer_offsets".into()];
-                let topic = &topics[(number % 3) as usize];
-                last_broker(&|what| matches!(what, BrokerEvent::Leads { at, .. } if at.topic == *topic))
+                let topics = ["d1", "d2", "plain", "__consumer_offsets"];
+                let topic = topics[(number % topics.len() as u64) as usize];
+                last_broker(&|what| matches!(what, BrokerEvent::Leads { at, .. } if *at.topic == *topic))
                     .unwrap_or_else(|| any(number))
             }
         }

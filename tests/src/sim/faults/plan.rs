@@ -73,39 +73,38 @@ const MOMENTS: [(Call, &str); 10] = [
 pub struct Plan {
     /// The classes that are in it.
     pub classes: BTreeSet<Class>,
-    /// What strikes when, in order.
-    pub actions: Vec<(i64, Action)>,
+    /// What strikes when, in order, and to which class it belongs.
+    pub actions: Vec<(i64, Class, Action)>,
 }
 
 impl Plan {
-    /// Draws the faults of `seed`, for `brokers` machines and a load of `load_ms`.
+    /// Draws the faults of `seed`, for the machines `ids` and a load of `load_ms`.
     #[must_use]
-    pub fn draw(seed: u64, brokers: usize, load_ms: i64) -> Plan {
+    pub fn draw(seed: u64, ids: &[BrokerId], load_ms: i64) -> Plan {
         let dice = Dice::new(seed, "plan");
         let classes: BTreeSet<Class> = match dice.between(0, 9) {
             0 => BTreeSet::new(),
             1 => BTreeSet::from([*dice.one_of(&CLASSES)]),
             _ => CLASSES.into_iter().filter(|_| dice.percent(50)).collect(),
         };
-        Plan::of(seed, brokers, load_ms, classes)
+        Plan::of(seed, ids, load_ms, classes)
     }
 
     /// Draws faults of these classes.
     #[must_use]
-    pub fn of(seed: u64, brokers: usize, load_ms: i64, classes: BTreeSet<Class>) -> Plan {
+    pub fn of(seed: u64, ids: &[BrokerId], load_ms: i64, classes: BTreeSet<Class>) -> Plan {
         let mut actions = Vec::new();
-        let ids: Vec<BrokerId> = (1..=brokers as BrokerId).collect();
         for class in &classes {
             // Dice of its own: taking a class away leaves the others as they are.
             let dice = Dice::new(seed, &format!("{class:?}"));
-            let gap_ms = dice.between(2_000, 10_000);
+            let gap_ms = dice.between(4_000, 16_000);
             let mut at = dice.between(0, gap_ms) as i64;
             while at < load_ms {
-                actions.push((at, draw(*class, &dice, &ids)));
+                actions.push((at, *class, draw(*class, &dice, ids)));
                 at += dice.between(gap_ms / 2, gap_ms * 2) as i64;
             }
         }
-        actions.sort_by_key(|(at, _)| *at);
+        actions.sort_by_key(|(at, ..)| *at);
         Plan { classes, actions }
     }
 }
@@ -159,10 +158,10 @@ mod tests {
 
     #[test]
     fn one_seed_draws_one_plan_and_classes_do_not_disturb_each_other() {
-        let one = Plan::draw(7, 3, 20_000);
-        assert_eq!(one.actions, Plan::draw(7, 3, 20_000).actions);
-        let all = Plan::of(7, 3, 20_000, CLASSES.into());
-        let cuts = Plan::of(7, 3, 20_000, BTreeSet::from([Class::Cut]));
+        let one = Plan::draw(7, &[1, 2, 3], 20_000);
+        assert_eq!(one.actions, Plan::draw(7, &[1, 2, 3], 20_000).actions);
+        let all = Plan::of(7, &[1, 2, 3], 20_000, CLASSES.into());
+        let cuts = Plan::of(7, &[1, 2, 3], 20_000, BTreeSet::from([Class::Cut]));
         assert!(!cuts.actions.is_empty());
         for action in &cuts.actions {
             assert!(all.actions.contains(action), "{action:?} is in both");
@@ -171,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_tenth_of_all_seeds_has_no_fault_and_another_exactly_one() {
-        let counts: Vec<usize> = (0..1_000).map(|seed| Plan::draw(seed, 3, 1).classes.len()).collect();
+        let counts: Vec<usize> = (0..1_000).map(|seed| Plan::draw(seed, &[1, 2, 3], 1).classes.len()).collect();
         let (none, one) = (counts.iter().filter(|n| **n == 0).count(), counts.iter().filter(|n| **n == 1).count());
         assert!((70..=140).contains(&none) && (70..=150).contains(&one), "{none} with none, {one} with one");
     }

@@ -43,6 +43,7 @@ pub async fn audit(around: Surroundings, places: Vec<Place>) {
             let offsets = offsets.into_iter().map(|(of, committed)| (place(of), committed.offset)).collect();
             around.recorder.note(Event::FinallyCommitted { group: GROUP, offsets });
             around.recorder.note(Event::Recovered);
+            around.phase.set(Phase::RECOVERED);
             return;
         }
         pause(&dice, 50, 300).await;

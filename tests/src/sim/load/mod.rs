@@ -25,7 +25,7 @@ use super::history::Recorder;
 use super::life::Life;
 use super::net::SimTransport;
 
-/// How far a run is. Whoever drives it moves it on, clients look.
+/// How far a run is. Whoever drives it moves it on, and twice a client: when topics are there, and when all has recovered.
 #[derive(Debug, Clone, Default)]
 pub struct Phase(Arc<AtomicU32>);
 
@@ -36,8 +36,10 @@ impl Phase {
     pub const LOAD: u32 = 1;
     /// All is mended, nothing new is sent; readers read on.
     pub const CALM: u32 = 2;
+    /// The auditor found all well; readers read on.
+    pub const RECOVERED: u32 = 3;
     /// Clients end.
-    pub const OVER: u32 = 3;
+    pub const OVER: u32 = 4;
 
     /// The present one.
     #[must_use]

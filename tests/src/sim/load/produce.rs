@@ -1,4 +1,4 @@
-//! A producer: idempotent, acks=all, several batches in flight; now and then it begins anew with another producer id.
+//! A producer: acks=all, several batches in flight, idempotent or not; now and then it begins anew with another producer id.
 
 use std::time::Duration;
 
@@ -12,8 +12,17 @@ const RECORDS_PER_LIFE: u64 = 200;
 /// How long a record may take before its fate counts as unknown.
 const DELIVERY_MAX: Duration = Duration::from_secs(8);
 
+/// Does a producer number what it sends?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Habit {
+    /// It does: what is sent again is there once, and in order.
+    Idempotent,
+    /// It does not: what is sent again may be there twice.
+    Plain,
+}
+
 /// Sends records to `places` while the load lasts. `number` is the producer's place among all.
-pub async fn produce(around: Surroundings, number: u32, places: Vec<Place>) {
+pub async fn produce(around: Surroundings, number: u32, places: Vec<Place>, habit: Habit) {
     let dice = around.dice(&format!("producer {number}"));
     let cluster = around.cluster(&dice);
     around.phase.reached(Phase::LOAD).await;
@@ -21,6 +30,7 @@ pub async fn produce(around: Surroundings, number: u32, places: Vec<Place>) {
     while around.phase.now() == Phase::LOAD {
         let config = ProducerConfig {
             linger: Duration::from_millis(dice.between(0, 20)),
+            idempotence: habit == Habit::Idempotent,
             in_flight_max: dice.between(1, 5) as usize,
             delivery_timeout: DELIVERY_MAX,
             max_block: Duration::from_secs(3),

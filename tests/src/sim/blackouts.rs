@@ -1,0 +1,172 @@
+//! When acknowledged records may be gone and nobody is to blame: everybody who surely had them died, of power at least one.
+//!
+//! With acks=all and without a sync a record is acknowledged once the whole ISR has it in memory. A broker that dies counts, as
+//! Kafka counts it (KIP-966), as one that may have lost everything, until it is in the ISR again and has what is committed. A
+//! partition whose last sure holder dies while power has taken another's memory, or its own, *blacks out*: an end of its log may
+//! be lost. Nothing else may be, at no other time, and nothing at all of topics that are synced before they acknowledge.
+//!
+//! ```text
+//! High { isr [1 2] } ─ sure {1 2} ── 1 killed ─ sure {2} ── 2 without power ─ sure {} : blackout
+//!                                                 └─ High { isr [2] } ── 2 killed: none, a process leaves its writes behind
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use ballast_wire::{BrokerId, Offset};
+
+use super::history::{BrokerEvent, Entry, Event, Place};
+
+/// Blackouts by partition.
+#[derive(Debug, Clone, Default)]
+pub struct Blackouts {
+    /// Indexes into the history, in order.
+    by_place: BTreeMap<Place, Vec<usize>>,
+}
+
+/// What is known of one partition.
+#[derive(Default)]
+struct Held {
+    /// Who surely had every acknowledged record when that was last told, and who of them has not died since.
+    counted: BTreeSet<BrokerId>,
+    sure: BTreeSet<BrokerId>,
+    /// Has power taken the memory of one of those since?
+    of_power: bool,
+    /// Who has died and not been in sync since, with the end of its log as far as it has told it again.
+    doubtful: BTreeMap<BrokerId, Option<Offset>>,
+}
+
+impl Blackouts {
+    /// Finds them in a history. `synced` are the topics that have none.
+    #[must_use]
+    pub fn of(history: &[Entry], synced: &BTreeSet<Arc<str>>) -> Blackouts {
+        let mut partitions: BTreeMap<&Place, Held> = BTreeMap::new();
+        let mut found = Blackouts::default();
+        for (index, entry) in history.iter().enumerate() {
+            let Event::Broker { broker, what } = &entry.event else { continue };
+            match what {
+                BrokerEvent::Ends { at, end } => {
+                    if let Some(told) = partitions.entry(at).or_default().doubtful.get_mut(broker) {
+                        *told = Some(*end);
+                    }
+                }
+                BrokerEvent::High { at, high, isr, .. } => partitions.entry(at).or_default().count(*high, isr),
+                BrokerEvent::Died { of_power } => {
+                    for (at, held) in &mut partitions {
+                        if held.lose(*broker, *of_power) && !synced.contains(&at.topic) {
+                            found.by_place.entry((*at).clone()).or_default().push(index);
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        found
+    }
+
+    /// Those of one partition: indexes into the history, in order.
+    #[must_use]
+    pub fn of_place(&self, at: &Place) -> &[usize] {
+        self.by_place.get(at).map_or(&[], Vec::as_slice)
+    }
+
+    /// Has this partition had one?
+    #[must_use]
+    pub fn struck(&self, at: &Place) -> bool {
+        self.by_place.contains_key(at)
+    }
+
+    /// The last one of any partition of `topic`.
+    #[must_use]
+    pub fn last_of_topic(&self, topic: &str) -> Option<usize> {
+        let of_topic = self.by_place.iter().filter(|(at, _)| &*at.topic == topic);
+        of_topic.filter_map(|(_, all)| all.last().copied()).max()
+    }
+
+    /// How many there were.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.by_place.values().map(Vec::len).sum()
+    }
+}
+
+impl Held {
+    /// A leader has published `high`, which all of `isr` have.
+    fn count(&mut self, high: Offset, isr: &[BrokerId]) {
+        self.doubtful.retain(|broker, end| !(isr.contains(broker) && end.is_some_and(|end| end >= high)));
+        self.sure = isr.iter().copied().filter(|broker| !self.doubtful.contains_key(broker)).collect();
+        self.counted.clone_from(&self.sure);
+        self.of_power = false;
+    }
+
+    /// `broker` has died; true if nobody is left who surely has everything, because of power.
+    fn lose(&mut self, broker: BrokerId, of_power: bool) -> bool {
+        self.doubtful.insert(broker, None);
+        let was_sure = self.sure.remove(&broker);
+        // Power may also fail under a process that is dead already: what it wrote was still in the machine's memory.
+        let is_hit = of_power && self.counted.contains(&broker);
+        self.of_power |= is_hit;
+        (was_sure || is_hit) && self.sure.is_empty() && self.of_power
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at() -> Place {
+        Place::new("t", 0)
+    }
+
+    fn high(isr: &[BrokerId]) -> Event {
+        let what = BrokerEvent::High { at: at(), leader_epoch: 1, high: 5, isr: isr.to_vec() };
+        Event::Broker { broker: isr[0], what }
+    }
+
+    fn dies(broker: BrokerId, of_power: bool) -> Event {
+        Event::Broker { broker, what: BrokerEvent::Died { of_power } }
+    }
+
+    fn ends(broker: BrokerId, end: Offset) -> Event {
+        Event::Broker { broker, what: BrokerEvent::Ends { at: at(), end } }
+    }
+
+    fn blackouts(events: Vec<Event>) -> Vec<usize> {
+        let history: Vec<Entry> = events.into_iter().map(|event| Entry { ms: 0, event }).collect();
+        Blackouts::of(&history, &BTreeSet::new()).of_place(&at()).to_vec()
+    }
+
+    #[test]
+    fn a_partition_blacks_out_when_its_last_sure_holder_is_gone_and_power_took_one() {
+        assert_eq!(blackouts(vec![high(&[1, 2]), dies(1, true), dies(2, false)]), [2]);
+        assert_eq!(blackouts(vec![high(&[1, 2]), dies(1, false), dies(2, true)]), [2]);
+        assert_eq!(
+            blackouts(vec![high(&[1]), dies(1, false), dies(1, true)]),
+            [2],
+            "without power after its process died"
+        );
+        assert_eq!(blackouts(vec![high(&[1, 2]), dies(1, true)]), [] as [usize; 0]);
+        assert_eq!(blackouts(vec![high(&[1, 2]), dies(1, false), dies(2, false)]), [] as [usize; 0]);
+    }
+
+    #[test]
+    fn who_has_left_the_isr_is_no_holder_and_who_died_is_none_until_it_has_everything_again() {
+        assert_eq!(blackouts(vec![high(&[1, 2]), high(&[1]), dies(1, true)]), [2]);
+        assert_eq!(blackouts(vec![high(&[1, 2]), dies(2, true), ends(2, 4), high(&[1, 2]), dies(1, true)]), [4]);
+        let back = vec![high(&[1, 2]), dies(2, true), ends(2, 5), high(&[1, 2]), dies(1, true)];
+        assert_eq!(blackouts(back), [] as [usize; 0]);
+    }
+
+    #[test]
+    fn a_survivor_that_led_on_keeps_everything_when_its_process_dies() {
+        assert_eq!(blackouts(vec![high(&[1, 2]), dies(2, true), high(&[1]), dies(1, false)]), [] as [usize; 0]);
+    }
+
+    #[test]
+    fn a_topic_that_syncs_first_has_no_blackout() {
+        let events = [high(&[1]), dies(1, true)];
+        let history: Vec<Entry> = events.into_iter().map(|event| Entry { ms: 0, event }).collect();
+        assert_eq!(Blackouts::of(&history, &["t".into()].into()).count(), 0);
+        assert_eq!(Blackouts::of(&history, &BTreeSet::new()).last_of_topic("t"), Some(1));
+    }
+}
