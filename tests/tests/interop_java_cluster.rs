@@ -151,7 +151,11 @@ fn every_replica_is_moved_to_another_directory_and_stays_there_across_a_restart(
 
 #[test]
 fn many_topics_are_created_described_and_deleted() {
-    let Some(rig) = Rig::new("interop_java_cluster: many", &["log.segment.delete.delay.ms=0"]) else { return };
+    let Some(rig) =
+        Rig::new("interop_java_cluster: many", &["log.segment.delete.delay.ms=0", "request.timeout.ms=120000"])
+    else {
+        return;
+    };
     let topics = std::env::var("BALLAST_TOPICS").unwrap_or_else(|_| "50".to_owned());
     let told = run(&mut rig.java.source("ManyTopics", &[&rig.nodes.bootstrap(), "many-", &topics, "10", "3"]));
     println!("{topics} topics of 10 partitions on 3 nodes, in ms:\n{told}");

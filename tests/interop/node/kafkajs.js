@@ -106,7 +106,7 @@ async function join(groupId = group) {
     })
   }
   // It gives up for good when looking for the coordinator meets a refused connection: programs that must live start anew.
-  consumer.on(consumer.events.CRASH, ({ payload }) => payload.restart || setTimeout(start, 200))
+  consumer.on(consumer.events.CRASH, ({ payload }) => payload.restart || setTimeout(() => insist(start), 200))
   await start()
   return member
 }

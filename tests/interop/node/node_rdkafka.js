@@ -126,6 +126,16 @@ async function write() {
   })
 }
 
+/** Where the partitions end: what is committed, since a member that has just come back stands where it had committed before. */
+async function ends(client) {
+  const found = []
+  for (const place of places()) {
+    const { highOffset } = await insist(() => call(client, 'queryWatermarkOffsets', topic, place.partition, patienceMs))
+    found.push({ ...place, offset: highOffset })
+  }
+  return found
+}
+
 async function share() {
   const [first, second] = [await member(), await member()]
   const seen = []
@@ -144,23 +154,17 @@ async function share() {
     })
   })
   await step('commit', async () => {
-    const ends = []
-    for (const place of places()) {
-      const { highOffset } = await insist(() =>
-        call(first, 'queryWatermarkOffsets', topic, place.partition, patienceMs)
-      )
-      ends.push({ ...place, offset: highOffset })
-    }
+    const end = await ends(first)
     await insist(async () => {
       await poll(first, seen)
-      first.commitSync(ends)
+      first.commitSync(end)
     })
     const committed = await insist(() => call(first, 'committed', places(), patienceMs))
     check(
-      committed.every(({ partition, offset }) => offset === ends[partition].offset),
-      { committed, ends }
+      committed.every(({ partition, offset }) => offset === end[partition].offset),
+      { committed, end }
     )
-    for (const end of ends) await insist(() => call(first, 'seek', end, patienceMs))
+    for (const place of end) await insist(() => call(first, 'seek', place, patienceMs))
   })
   await step('restart', async () => {
     const sender = await producer()
@@ -172,7 +176,7 @@ async function share() {
     })
     await insist(async () => {
       await poll(first, values)
-      first.commitSync(null)
+      first.commitSync(await ends(first))
     })
     await restart()
     for (const value of after) await sender.send(null, value)

@@ -189,8 +189,9 @@ def go_on():
     wait(read(first, values, lambda: "before" in values))
 
     async def commit_what_was_read():
+        # The ends: a member that has just come back stands where it had committed before.
         await poll(first, values)
-        await first.commit()
+        await first.commit(await first.end_offsets(PLACES))
 
     insist(lambda: wait(commit_what_was_read()))
     assert once(values) == ["before"], values

@@ -119,13 +119,19 @@ def rebalance():
     until("one member holds everything", lambda: poll(first, seen) or len(first.assignment()) == PARTITIONS)
 
 
-@step("commit")
-def commit():
+def commit_ends(values):
+    """Commits the ends: a member that has just come back stands where it had committed before."""
     def end(place):
         return insist(lambda: first.get_watermark_offsets(place, PATIENCE_S))[1]
 
     ends = [TopicPartition(TOPIC, p, end(TopicPartition(TOPIC, p))) for p in range(PARTITIONS)]
-    insist(lambda: poll(first, seen) or first.commit(offsets=ends, asynchronous=False))
+    insist(lambda: poll(first, values) or first.commit(offsets=ends, asynchronous=False))
+    return ends
+
+
+@step("commit")
+def commit():
+    ends = commit_ends(seen)
     committed = insist(lambda: first.committed([TopicPartition(TOPIC, p) for p in range(PARTITIONS)], PATIENCE_S))
     assert [c.offset for c in committed] == [e.offset for e in ends], committed
     for end in ends:
@@ -140,7 +146,7 @@ def go_on():
     producer, values = Producer(COMMON), []
     flush(producer, [send(producer, None, "before")])
     until("the record before", lambda: poll(first, values) or "before" in values)
-    insist(lambda: poll(first, values) or first.commit(asynchronous=False))
+    commit_ends(values)
     assert once(values) == ["before"], values
     restart()
     flush(producer, [send(producer, None, value) for value in AFTER])

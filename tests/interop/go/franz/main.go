@@ -81,7 +81,7 @@ func main() {
 	write()
 	first, second := member(), member()
 	share(admin, first, second)
-	goOn(first)
+	goOn(admin, first)
 	refuse(admin)
 }
 
@@ -175,18 +175,7 @@ func share(admin *kadm.Client, first, second *kgo.Client) {
 		return ""
 	})
 	Step("commit", func() string {
-		ends := Ask(func() (kadm.Offsets, error) {
-			told, err := admin.ListEndOffsets(Within(), Topic)
-			return told.Offsets(), errors.Join(err, told.Error())
-		})
-		Insist(func() (failed error) {
-			poll(first, &[]string{})
-			first.CommitOffsetsSync(Within(), toCommit(ends), func(
-				_ *kgo.Client, _ *kmsg.OffsetCommitRequest, told *kmsg.OffsetCommitResponse, err error) {
-				failed = errors.Join(err, commitError(told))
-			})
-			return failed
-		})
+		ends := commitEnds(admin, first, &[]string{})
 		first.SetOffsets(toCommit(ends))
 		committed := Ask(func() (kadm.OffsetResponses, error) {
 			told, err := admin.FetchOffsets(Within(), Group)
@@ -199,6 +188,23 @@ func share(admin *kadm.Client, first, second *kgo.Client) {
 		}
 		return ""
 	})
+}
+
+// commitEnds commits the ends: a member that has just come back stands where it had committed before.
+func commitEnds(admin *kadm.Client, first *kgo.Client, values *[]string) kadm.Offsets {
+	ends := Ask(func() (kadm.Offsets, error) {
+		told, err := admin.ListEndOffsets(Within(), Topic)
+		return told.Offsets(), errors.Join(err, told.Error())
+	})
+	Insist(func() (failed error) {
+		poll(first, values)
+		first.CommitOffsetsSync(Within(), toCommit(ends), func(
+			_ *kgo.Client, _ *kmsg.OffsetCommitRequest, told *kmsg.OffsetCommitResponse, err error) {
+			failed = errors.Join(err, commitError(told))
+		})
+		return failed
+	})
+	return ends
 }
 
 // commitError is what the broker said of a partition, if it said no to one.
@@ -227,14 +233,14 @@ func toCommit(offsets kadm.Offsets) map[string]map[int32]kgo.EpochOffset {
 	return places
 }
 
-func goOn(first *kgo.Client) {
+func goOn(admin *kadm.Client, first *kgo.Client) {
 	Step("restart", func() string {
 		producer, values := client(), []string{}
 		defer producer.Close()
 		send(producer, "before")
 		Until("the record before", func() bool { poll(first, &values); return HasAll(values, []string{"before"}) })
 		CheckSeen(values, []string{"before"})
-		Insist(func() error { poll(first, &values); return first.CommitUncommittedOffsets(Within()) })
+		commitEnds(admin, first, &values)
 		Restart()
 		send(producer, After...)
 		values = values[:0]

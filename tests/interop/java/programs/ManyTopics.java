@@ -13,7 +13,7 @@ import org.apache.kafka.clients.admin.TopicDescription;
 
 final class ManyTopics {
     /** Topics of one request. */
-    private static final int AT_ONCE = 50;
+    private static final int AT_ONCE = 20;
     private static final int TRIES_MAX = 600;
 
     private interface Body {
@@ -31,14 +31,18 @@ final class ManyTopics {
         int partitions = Integer.parseInt(arguments[3]);
         short replicas = Short.parseShort(arguments[4]);
         List<String> names = IntStream.range(0, Integer.parseInt(arguments[2])).mapToObj(i -> prefix + i).toList();
-        try (Admin admin = Admin.create(Map.of("bootstrap.servers", arguments[0]))) {
+        // Each topic costs syncs, and a busy disk has its own idea of time.
+        Map<String, Object> settings = Map.of("bootstrap.servers", arguments[0], "request.timeout.ms", 120_000,
+            "default.api.timeout.ms", 600_000);
+        try (Admin admin = Admin.create(settings)) {
             timed("created", () -> {
                 for (int from = 0; from < names.size(); from += AT_ONCE) {
                     var some = names.subList(from, Math.min(from + AT_ONCE, names.size())).stream();
                     admin.createTopics(some.map(name -> new NewTopic(name, partitions, replicas)).toList()).all().get();
                 }
             });
-            timed("led", () -> until(() -> described(admin, names).stream().allMatch(topic -> isWhole(topic, partitions, replicas))));
+            timed("led", () -> until(
+                () -> described(admin, names).stream().allMatch(topic -> isWhole(topic, partitions, replicas))));
             timed("described", () -> described(admin, names));
             timed("listed", () -> {
                 if (!admin.listTopics().names().get().containsAll(names)) throw new AssertionError("not all are listed");

@@ -32,7 +32,8 @@ final class MoveReplicas {
                 System.out.println("moved " + replica + " " + from + " " + to);
             }
             refuse(admin, replicas.get(0), "/nowhere");
-            refuse(admin, new TopicPartitionReplica(topic + "-absent", 0, 1), where(admin, replicas.get(0)).getCurrentReplicaLogDir());
+            String there = where(admin, replicas.get(0)).getCurrentReplicaLogDir();
+            refuse(admin, new TopicPartitionReplica(topic + "-absent", 0, 1), there);
         }
     }
 

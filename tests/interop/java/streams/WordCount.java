@@ -12,6 +12,7 @@ import java.util.Map;
 import java.util.Properties;
 import java.util.concurrent.Callable;
 import java.util.function.BooleanSupplier;
+import java.util.stream.Stream;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
@@ -94,7 +95,7 @@ final class WordCount {
         try (var admin = Admin.create(settings);
              var producer = new KafkaProducer<>(settings, new StringSerializer(), new StringSerializer());
              var reader = new KafkaConsumer<>(settings, new StringDeserializer(), new LongDeserializer())) {
-            var topics = List.of(new NewTopic(name + "-lines", 2, replicas), new NewTopic(name + "-counts", 2, replicas));
+            var topics = Stream.of("-lines", "-counts").map(end -> new NewTopic(name + end, 2, replicas)).toList();
             admin.createTopics(topics).all().get();
             reader.subscribe(List.of(name + "-counts"));
             String state = Files.createTempDirectory("streams").toString();
@@ -129,7 +130,8 @@ final class WordCount {
         // At least once: a task that starts anew while brokers come and go counts some words again.
         BooleanSupplier counted = () -> replicas == 1
             ? counts.equals(wanted)
-            : counts.keySet().equals(wanted.keySet()) && wanted.keySet().stream().allMatch(word -> counts.get(word) >= wanted.get(word));
+            : counts.keySet().equals(wanted.keySet())
+                && wanted.keySet().stream().allMatch(word -> counts.get(word) >= wanted.get(word));
         for (long end = System.nanoTime() + PATIENCE.toNanos(); !counted.getAsBoolean(); ) {
             if (System.nanoTime() > end) throw new AssertionError("counted " + counts + ", wanted " + wanted);
             for (var record : reader.poll(Duration.ofMillis(200))) counts.put(record.key(), record.value());

@@ -1,30 +1,25 @@
 //! rdkafka (librdkafka from Rust): the scenario of tests/interop/README.md, written here because these tests are Rust.
 
-use std::collections::BTreeSet;
-use std::time::Duration;
+mod patience;
+mod talk;
 
-use rdkafka::admin::{
-    AdminClient, AdminOptions, AlterConfig, NewTopic, OwnedResourceSpecifier, ResourceSpecifier, TopicReplication,
-};
+use std::collections::BTreeSet;
+
+use rdkafka::admin::{AdminClient, AlterConfig, NewTopic, OwnedResourceSpecifier, ResourceSpecifier, TopicReplication};
 use rdkafka::client::DefaultClientContext;
 use rdkafka::config::ClientConfig;
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer as _};
-use rdkafka::error::KafkaError;
-use rdkafka::message::Message as _;
-use rdkafka::producer::{BaseRecord, DeliveryResult, Producer as _, ProducerContext, ThreadedProducer};
+use rdkafka::producer::{BaseRecord, Producer as _, ThreadedProducer};
 use rdkafka::types::RDKafkaErrorCode;
-use rdkafka::{ClientContext, Offset, TopicPartitionList};
+use rdkafka::{Offset, TopicPartitionList};
 
+use self::patience::{POLLS_MAX, TRY_PAUSE, until};
+use self::talk::{CODECS, PATIENCE, Tally, after, all_values, code, held, only, options, poll, read, records, refused};
 use crate::session::{Session, unique};
 
-const CODECS: [&str; 5] = ["none", "gzip", "snappy", "lz4", "zstd"];
 const PARTITIONS: i32 = 3;
 const RETENTION_MS: &str = "3600000";
 const MESSAGE_BYTES_MAX: usize = 20_000;
-const PATIENCE: Duration = Duration::from_secs(60);
-const POLL: Duration = Duration::from_millis(200);
-const POLLS_MAX: u32 = 600;
-const TRY_PAUSE: Duration = Duration::from_millis(200);
 
 struct Rig {
     bootstrap: String,
@@ -131,62 +126,6 @@ impl Rig {
         let create = async || only(self.admin().create_topics(&topics, &options()).await);
         self.insist(Some(exists), create).await;
         self.refused(exists, create).await
-    }
-
-    /// Does it. While nodes come and go it is tried until they do not disturb it; `heard` is the code by which a repetition
-    /// says that an earlier try was heard and only its answer was lost: then there is no value.
-    async fn insist<T>(
-        &self,
-        heard: Option<RDKafkaErrorCode>,
-        mut ask: impl AsyncFnMut() -> Result<T, RDKafkaErrorCode>,
-    ) -> Option<T> {
-        let mut last = None;
-        for _ in 0..POLLS_MAX {
-            match ask().await {
-                Ok(value) => return Some(value),
-                Err(code) if last.is_some() && heard == Some(code) => return None,
-                Err(code) if self.replicas == 1 => panic!("{code}"),
-                Err(code) => last = Some(code),
-            }
-            tokio::time::sleep(TRY_PAUSE).await;
-        }
-        panic!("still {last:?}")
-    }
-
-    /// The same for what blocks.
-    fn insist_here<T>(&self, mut ask: impl FnMut() -> Result<T, KafkaError>) -> T {
-        let mut last = None;
-        for _ in 0..POLLS_MAX {
-            match ask() {
-                Ok(value) => return value,
-                Err(error) if self.replicas == 1 => panic!("{error}"),
-                Err(error) => last = Some(error),
-            }
-            std::thread::sleep(TRY_PAUSE);
-        }
-        panic!("still {last:?}")
-    }
-
-    /// Does what must fail in this way.
-    async fn refused<T>(
-        &self,
-        wanted: RDKafkaErrorCode,
-        mut ask: impl AsyncFnMut() -> Result<T, RDKafkaErrorCode>,
-    ) -> String {
-        let refusal = async || match ask().await {
-            Ok(_) => panic!("nothing was refused"),
-            Err(code) if code == wanted => Ok("again: refused".to_owned()),
-            Err(other) => Err(other),
-        };
-        self.insist(None, refusal).await.expect("nothing was heard before")
-    }
-
-    /// What a group has read: it may read again when its coordinator or its member was lost, and each value counts once.
-    fn once(&self, mut values: Vec<String>) -> Vec<String> {
-        if self.replicas > 1 {
-            values.dedup();
-        }
-        values
     }
 
     async fn setting(&self, name: &str) -> Option<String> {
@@ -311,7 +250,8 @@ impl Rig {
         String::new()
     }
 
-    fn commit(&self, first: &BaseConsumer, producer: &ThreadedProducer<Tally>) -> String {
+    /// Commits the ends: a member that has just come back stands where it had committed before.
+    fn commit_ends(&self, first: &BaseConsumer) -> TopicPartitionList {
         let mut ends = TopicPartitionList::new();
         for partition in 0..PARTITIONS {
             let ask = || first.fetch_watermarks(&self.topic, partition, PATIENCE);
@@ -323,6 +263,11 @@ impl Rig {
             poll(first);
             first.commit(&ends, CommitMode::Sync)
         });
+        ends
+    }
+
+    fn commit(&self, first: &BaseConsumer, producer: &ThreadedProducer<Tally>) -> String {
+        let ends = self.commit_ends(first);
         let committed = self.insist_here(|| first.committed_offsets(self.places(Offset::Invalid), PATIENCE));
         assert_eq!(committed.to_topic_map(), ends.to_topic_map());
         self.insist_here(|| {
@@ -332,10 +277,7 @@ impl Rig {
         self.send(producer, &[(None, "before".to_owned())]);
         let before = ["before".to_owned()];
         assert_eq!(self.once(read(first, &before)), before);
-        self.insist_here(|| {
-            poll(first);
-            first.commit_consumer_state(CommitMode::Sync)
-        });
+        self.commit_ends(first);
         String::new()
     }
 
@@ -347,104 +289,4 @@ impl Rig {
         self.insist(Some(RDKafkaErrorCode::GroupIdNotFound), delete_group).await;
         self.refused(gone, delete).await
     }
-}
-
-/// Tells the error of a record's delivery to whoever sent it.
-struct Tally;
-
-impl ClientContext for Tally {}
-
-impl ProducerContext for Tally {
-    type DeliveryOpaque = Box<std::sync::mpsc::Sender<Option<RDKafkaErrorCode>>>;
-
-    fn delivery(&self, result: &DeliveryResult<'_>, tell: Self::DeliveryOpaque) {
-        let error = result.as_ref().err().and_then(|(error, _)| error.rdkafka_error_code());
-        // The sender of a step that has failed is gone.
-        let _ = tell.send(error);
-    }
-}
-
-/// What a call says of each of its questions.
-type Told<T, N> = Vec<Result<T, (N, RDKafkaErrorCode)>>;
-
-/// The answer to the only question of a call.
-fn only<T, N>(told: Result<Told<T, N>, KafkaError>) -> Result<T, RDKafkaErrorCode> {
-    let told = told.map_err(|error| code(&error))?;
-    told.into_iter().next().expect("one answer for one question").map_err(|(_, code)| code)
-}
-
-fn code(error: &KafkaError) -> RDKafkaErrorCode {
-    error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail)
-}
-
-fn options() -> AdminOptions {
-    AdminOptions::new().operation_timeout(Some(PATIENCE))
-}
-
-/// Ten records with keys and ten without.
-fn records(codec: &str) -> Vec<(Option<String>, String)> {
-    let padding = "ä".repeat(50);
-    let keyed = (0..10).map(|i| (Some(format!("k{i}")), format!("{codec} keyed {i} {padding}")));
-    keyed.chain((0..10).map(|i| (None, format!("{codec} plain {i} {padding}")))).collect()
-}
-
-fn all_values() -> Vec<String> {
-    let mut values: Vec<String> = CODECS.iter().flat_map(|codec| records(codec)).map(|(_, value)| value).collect();
-    values.sort();
-    values
-}
-
-fn after() -> Vec<String> {
-    (0..5).map(|i| format!("after {i}")).collect()
-}
-
-/// The next value, if one comes soon.
-fn poll(consumer: &BaseConsumer) -> Option<String> {
-    match consumer.poll(POLL)? {
-        Ok(message) => Some(String::from_utf8_lossy(message.payload().unwrap_or_default()).into_owned()),
-        // It says so while the broker restarts, and goes on trying.
-        Err(KafkaError::MessageConsumption(
-            RDKafkaErrorCode::AllBrokersDown | RDKafkaErrorCode::BrokerTransportFailure,
-        )) => None,
-        Err(error) => panic!("{error}"),
-    }
-}
-
-/// Reads until all of these have come, and gives what came in order of its text.
-fn read(consumer: &BaseConsumer, wanted: &[String]) -> Vec<String> {
-    let mut values = Vec::new();
-    until("the records", || {
-        values.extend(poll(consumer));
-        wanted.iter().all(|value| values.contains(value))
-    });
-    values.sort();
-    values
-}
-
-fn held(consumer: &BaseConsumer) -> usize {
-    consumer.assignment().map_or(0, |list| list.count())
-}
-
-/// Asks until it is so; what is asked waits for the broker.
-fn until(what: &str, mut ask: impl FnMut() -> bool) {
-    assert!((0..POLLS_MAX).any(|_| ask()), "still not after {POLLS_MAX} polls: {what}");
-}
-
-/// Polls until an error comes, which must be this one.
-fn refused(consumer: &BaseConsumer, wanted: RDKafkaErrorCode) -> String {
-    for _ in 0..POLLS_MAX {
-        match consumer.poll(POLL) {
-            Some(Err(error)) => {
-                let code = match error {
-                    KafkaError::MessageConsumption(code) | KafkaError::MessageConsumptionFatal(code) => Some(code),
-                    _ => error.rdkafka_error_code(),
-                };
-                assert_eq!(code, Some(wanted), "{error}");
-                return error.to_string();
-            }
-            Some(Ok(message)) => panic!("offset {} was read", message.offset()),
-            None => {}
-        }
-    }
-    panic!("nothing was refused");
 }
