@@ -46,11 +46,9 @@ const types = {
   zstd: CompressionTypes.ZSTD
 }
 const codecs = Object.keys(types)
-const kafka = new Kafka({
-  brokers,
-  logLevel: logLevel.NOTHING,
-  retry: { initialRetryTime: 100, retries: 20 }
-})
+// Its pauses grow without this; a consumer has its own count, 5, and then crashes.
+const retry = { initialRetryTime: 100, maxRetryTime: 1_000, retries: 60 }
+const kafka = new Kafka({ brokers, logLevel: logLevel.NOTHING, retry })
 const impatient = new Kafka({
   brokers,
   logLevel: logLevel.NOTHING,
@@ -88,7 +86,8 @@ async function join(groupId = group) {
     rebalanceTimeout: 10_000,
     heartbeatInterval: 500,
     partitionAssigners: [PartitionAssigners.roundRobin],
-    maxWaitTimeInMs: 200
+    maxWaitTimeInMs: 200,
+    retry
   })
   const member = { consumer, values: [], next: {}, held: 0 }
   consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
