@@ -155,9 +155,21 @@ impl Faults {
                 }
                 self.later(ms, Mend::Member(member));
             }
+            Action::Split { side, bridge, ms } => self.split(cluster, side, bridge, ms),
             Action::Cut { .. } | Action::CutOneWay { .. } | Action::BadLinks { .. } | Action::Silence { .. } => {
                 self.strike_network(cluster, action);
             }
+        }
+    }
+
+    fn split(&mut self, cluster: &mut Cluster, side: u64, bridge: Option<BrokerId>, ms: i64) {
+        let (mut here, mut there) = (Vec::new(), Vec::new());
+        for (at, id) in ids(cluster).into_iter().enumerate().filter(|(_, id)| bridge != Some(*id)) {
+            if side >> at & 1 == 1 { here.push(id) } else { there.push(id) }
+        }
+        for (a, b) in here.iter().flat_map(|a| there.iter().map(move |b| (*a, *b))) {
+            cluster.network().partition(host_name(a), host_name(b));
+            self.later(ms, Mend::Link(a, b));
         }
     }
 

@@ -25,6 +25,8 @@ pub enum Class {
     Clock,
     /// Links are cut in both directions (F10).
     Cut,
+    /// The machines fall into two halves that do not hear each other, or some of the links between them (F10).
+    Split,
     /// Links are cut in one direction (F11).
     CutOneWay,
     /// Packets are late or lost (F12).
@@ -46,7 +48,7 @@ pub enum Class {
 }
 
 /// All of them.
-pub const CLASSES: [Class; 16] = [
+pub const CLASSES: [Class; 17] = [
     Class::KillOne,
     Class::KillAll,
     Class::Power,
@@ -54,6 +56,7 @@ pub const CLASSES: [Class; 16] = [
     Class::DiskError,
     Class::Clock,
     Class::Cut,
+    Class::Split,
     Class::CutOneWay,
     Class::BadLinks,
     Class::SlowDisk,

@@ -42,6 +42,9 @@ pub enum Action {
     Clock { who: Who, error_ms: i64, ms: i64 },
     /// A machine is cut off from all others, or from one.
     Cut { who: Who, from: Option<BrokerId>, ms: i64 },
+    /// Machines on one side and on the other hear nothing of each other; a bridge, if there is one, hears both sides. `side` has
+    /// a bit for each machine.
+    Split { side: u64, bridge: Option<BrokerId>, ms: i64 },
     /// A machine is heard by nobody (or hears nobody), or not by one.
     CutOneWay { who: Who, from: Option<BrokerId>, speaks: bool, ms: i64 },
     /// Links of a machine are slow, or lose packets.
@@ -132,6 +135,7 @@ fn draw(class: Class, dice: &Dice, ids: &[BrokerId]) -> Action {
             Action::Clock { who, error_ms, ms }
         }
         Class::Cut => Action::Cut { who, from, ms },
+        Class::Split => Action::Split { side: dice.any(), bridge: from, ms },
         Class::CutOneWay => Action::CutOneWay { who, from, speaks: dice.percent(50), ms },
         Class::BadLinks => {
             let (latency_ms, loss_percent) = (dice.between(10, 400), *dice.one_of(&[0, 0, 1, 5]));
