@@ -27,6 +27,8 @@ pub(crate) struct Client {
     pub(crate) steps: &'static [&'static str],
     /// Why it is not run while nodes come and go, if it is not.
     pub(crate) steady: Option<&'static str>,
+    /// Steps that it may not come through while nodes come and go, and why: they are run, and count as what it does not have.
+    pub(crate) shaky: Option<(&'static [&'static str], &'static str)>,
     /// Installs it. An error says what is missing.
     pub(crate) prepare: fn(&Cache) -> Result<Scenario, String>,
 }
@@ -72,7 +74,13 @@ pub(crate) const CLIENTS: &[Client] = &[
     common("franz-go", |cache| cache.go("franz").map(Scenario::Program)),
     Client { steps: &SARAMA, ..common("sarama", |cache| cache.go("sarama").map(Scenario::Program)) },
     common("segmentio/kafka-go", |cache| cache.go("segmentio").map(Scenario::Program)),
-    common("kafkajs", |cache| cache.node("kafkajs", "kafkajs.js").map(Scenario::Program)),
+    Client {
+        shaky: Some((
+            &["rebalance", "commit", "restart", "resume"],
+            "it fetches from no broker while one that it knows is away",
+        )),
+        ..common("kafkajs", |cache| cache.node("kafkajs", "kafkajs.js").map(Scenario::Program))
+    },
     common("kafka-clients (Java)", |cache| {
         let java = Java::found().ok_or("java (17 or later) or mvn is missing")?;
         let classes = cache.classes("clients", java.jars())?;
@@ -128,7 +136,7 @@ const fn own(
     steps: &'static [&'static str],
     prepare: fn(&Cache) -> Result<Scenario, String>,
 ) -> Client {
-    Client { name, set: Set::Quick, settings: &[], steps, steady: None, prepare }
+    Client { name, set: Set::Quick, settings: &[], steps, steady: None, shaky: None, prepare }
 }
 
 fn python(cache: &Cache, packages: &str, script: &str) -> Result<Scenario, String> {

@@ -123,6 +123,13 @@ impl<'a> Session<'a> {
     fn told(&mut self, name: &str, outcome: Outcome, detail: &str) {
         let known = self.client.steps.contains(&name);
         let outcome = if known { outcome } else { Outcome::Fail };
+        if let (true, Outcome::Fail, Some((steps, why))) = (self.bounces(), outcome, self.client.shaky)
+            && steps.contains(&name)
+        {
+            self.say(&format!("none  {name:<22}  {why}: {detail}"));
+            self.steps.push(Step { name: name.to_owned(), outcome: Outcome::None });
+            return;
+        }
         let word = match outcome {
             Outcome::Ok => "ok",
             Outcome::None => "none",
