@@ -2,6 +2,8 @@
 
 use ballast_broker::embed::{Broker, Cluster};
 use ballast_tests::raw::Connection;
+use ballast_tests::raw::connection::encoded;
+use ballast_wire::frame::{ApiKey, RequestHeader, Writer, parse_response_header};
 use kafka_protocol::messages::create_partitions_request::CreatePartitionsTopic;
 use kafka_protocol::messages::create_topics_request::CreatableTopic;
 use kafka_protocol::messages::delete_topics_request::DeleteTopicState;
@@ -9,10 +11,11 @@ use kafka_protocol::messages::describe_configs_request::DescribeConfigsResource;
 use kafka_protocol::messages::incremental_alter_configs_request::{AlterConfigsResource, AlterableConfig};
 use kafka_protocol::messages::metadata_request::MetadataRequestTopic;
 use kafka_protocol::messages::{
-    CreatePartitionsRequest, CreateTopicsRequest, DeleteTopicsRequest, DescribeConfigsRequest, FindCoordinatorRequest,
+    CreatePartitionsRequest, CreateTopicsRequest, CreateTopicsResponse, DefaultPrincipalData, DeleteTopicsRequest,
+    DescribeConfigsRequest, DescribeQuorumRequest, EnvelopeRequest, FindCoordinatorRequest,
     IncrementalAlterConfigsRequest, MetadataRequest, TopicName, UnregisterBrokerRequest,
 };
-use kafka_protocol::protocol::StrBytes;
+use kafka_protocol::protocol::{Decodable as _, Encodable as _, StrBytes};
 
 const TOPIC: i8 = 2;
 const BROKER: i8 = 4;
@@ -113,4 +116,50 @@ fn any_node_makes_a_topic_that_is_asked_for_and_the_groups_topic() {
     let request = FindCoordinatorRequest::default().with_coordinator_keys(vec![text("billing")]);
     let answer = connect(cluster.broker(not_leading)).call(4, &request);
     assert_eq!(answer.coordinators[0].error_code, 0, "{answer:?}");
+}
+
+/// Creates a topic at the active controller as a broker does in a client's name; `once` is the same in every copy. Code and id.
+fn in_an_envelope(controller: &mut Connection, topic_name: &str, once: [u8; 16]) -> (i16, uuid::Uuid) {
+    const VERSION: i16 = 7;
+    const ONCE_TAG: i32 = 20_001;
+    let wanted =
+        CreatableTopic::default().with_name(topic(topic_name)).with_num_partitions(1).with_replication_factor(3);
+    let request = CreateTopicsRequest::default().with_topics(vec![wanted]).with_timeout_ms(30_000);
+    let mut inner = Writer::frame();
+    RequestHeader { key: ApiKey::CREATE_TOPICS, version: VERSION, correlation_id: 1, client_id: None }
+        .encode(&mut inner);
+    inner.raw(&encoded(VERSION, &request));
+    let mut principal = vec![0, 0];
+    let user = DefaultPrincipalData::default().with_type(text("User")).with_name(text("ANONYMOUS"));
+    user.encode(&mut principal, 0).expect("it encodes");
+    let envelope = EnvelopeRequest::default()
+        .with_request_data(inner.finish_frame(0).slice(4..))
+        .with_request_principal(Some(principal.into()))
+        .with_client_host_address(vec![127, 0, 0, 1].into())
+        .with_unknown_tagged_field(ONCE_TAG, once.to_vec().into());
+    let answer = controller.call(0, &envelope);
+    assert_eq!(answer.error_code, 0);
+    let answer = answer.response_data.expect("there is an answer in it");
+    let (_, body) = parse_response_header(&answer, ApiKey::CREATE_TOPICS, VERSION).expect("a header");
+    let row = CreateTopicsResponse::decode(&mut answer.slice(body.position()..), VERSION)
+        .expect("it decodes")
+        .topics
+        .remove(0);
+    (row.error_code, row.topic_id)
+}
+
+#[test]
+fn a_topic_that_an_earlier_copy_of_the_request_made_is_not_called_anothers() {
+    let cluster = Cluster::builder().start_blocking().expect("it starts");
+    let active = cluster.controller_blocking().expect("somebody decides");
+    let nodes = connect(cluster.broker(1)).call(2, &DescribeQuorumRequest::default()).nodes;
+    let node = nodes.iter().find(|node| node.node_id.0 == active).expect("it is a member");
+    let at = &node.listeners[0];
+    let mut controller = Connection::open(&format!("{}:{}", at.host, at.port));
+    let first = in_an_envelope(&mut controller, "once", [7; 16]);
+    assert_eq!(first.0, 0);
+    // Its answer was lost; the broker asks again.
+    assert_eq!(in_an_envelope(&mut controller, "once", [7; 16]), first);
+    assert_eq!(in_an_envelope(&mut controller, "once", [8; 16]).0, TOPIC_ALREADY_EXISTS, "another request");
+    assert_eq!(create(&mut connect(cluster.broker(2)), "once"), TOPIC_ALREADY_EXISTS);
 }

@@ -52,7 +52,7 @@ pub(super) fn create_topics(
         }
         let result = match judged {
             _ if refuse_all => Err(TopicError::TooMany("partitions")),
-            Err(error) => Err(error),
+            Err(error) => made_before(draft, topic).ok_or(error),
             Ok(()) => create_topic(draft, entropy, defaults, topic),
         };
         rows.push((topic.name.clone(), result));
@@ -88,7 +88,8 @@ fn create_topic(
 ) -> Result<CreatedTopic, TopicError> {
     let configs = judge_configs(draft, topic)?;
     let assignments = assignments(draft, entropy, defaults, topic)?;
-    let id = fresh_topic_id(draft, entropy);
+    let is_free = !topic.id.is_zero() && draft.image.topic_by_id(topic.id).is_none();
+    let id = if is_free { topic.id } else { fresh_topic_id(draft, entropy) };
     draft.push(Record::Topic { name: topic.name.clone(), id });
     for (key, value) in &configs {
         let resource = ConfigResource::topic(&topic.name);
@@ -102,6 +103,19 @@ fn create_topic(
         partitions: i32::try_from(assignments.len()).expect("one request creates at most 10,000 partitions"),
         replication_factor: assignments.first().map_or(0, |replicas| i16::try_from(replicas.len()).unwrap_or(i16::MAX)),
         configs: topic_rows(Some(&configs), &draft.layers()),
+    })
+}
+
+/// The topic as an earlier copy of this request has made it.
+fn made_before(draft: &Draft<'_>, topic: &NewTopic) -> Option<CreatedTopic> {
+    let found = draft.image.topic(&topic.name).filter(|found| !topic.id.is_zero() && found.id == topic.id)?;
+    let replicas = found.partition(0).map_or(0, |partition| partition.replicas.len());
+    let configs = draft.image.configs(&ConfigResource::topic(&topic.name));
+    Some(CreatedTopic {
+        id: found.id,
+        partitions: i32::try_from(found.partitions().count()).unwrap_or(i32::MAX),
+        replication_factor: i16::try_from(replicas).unwrap_or(i16::MAX),
+        configs: topic_rows(configs.map(|configs| &**configs), &draft.layers()),
     })
 }
 

@@ -134,6 +134,9 @@ pub type ConfigEntry = (String, Option<String>);
 pub struct NewTopic {
     /// Its name.
     pub name: String,
+    /// The id that it gets, zero to let the controller choose. A topic that is there under this very id was made by an earlier
+    /// copy of the request, whose answer was lost: it counts as made.
+    pub id: Uuid,
     /// Number of partitions; -1 for `num.partitions`, or where `assignments` says it.
     pub partitions: i32,
     /// Replicas of each; -1 for `default.replication.factor`, or where `assignments` says it.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use ballast_net::BoxFuture;
 use ballast_wire::frame::{ApiKey, Form, Writer, encode_response_header};
-use ballast_wire::{LeaderEpoch, PartitionIndex};
+use ballast_wire::{LeaderEpoch, PartitionIndex, Uuid};
 use bytes::Bytes;
 use kafka_protocol::protocol::{Encodable, Request};
 
@@ -34,6 +34,8 @@ pub(crate) struct Ctx {
     pub(crate) key: ApiKey,
     pub(crate) session: Session,
     pub(crate) version: i16,
+    /// The same in every copy of a request that another node has sent on: what makes topics takes their ids from it.
+    pub(crate) once: Option<Uuid>,
 }
 
 impl Ctx {

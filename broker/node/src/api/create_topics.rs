@@ -5,6 +5,7 @@
 
 use ballast_core::controller::{CreatedTopic, NewTopic, Request, Response};
 use ballast_core::settings::Row;
+use ballast_wire::Uuid;
 use kafka_protocol::messages::create_topics_request::CreatableTopic;
 use kafka_protocol::messages::create_topics_response::{CreatableTopicConfigs, CreatableTopicResult};
 use kafka_protocol::messages::{CreateTopicsRequest, CreateTopicsResponse};
@@ -16,8 +17,8 @@ use super::view::{self, text, topic_name};
 use crate::session::{Operation, Resource};
 
 pub(super) async fn handle(ctx: Ctx, request: CreateTopicsRequest) -> CreateTopicsResponse {
-    let (allowed, denied): (Vec<_>, Vec<_>) =
-        request.topics.into_iter().map(new_topic).partition(|topic| may_create(&ctx, &topic.name));
+    let topics = (0..).zip(request.topics).map(|(at, topic)| new_topic(topic, id_of(ctx.once, at)));
+    let (allowed, denied): (Vec<_>, Vec<_>) = topics.partition(|topic| may_create(&ctx, &topic.name));
     let mut rows: Vec<_> = denied
         .iter()
         .map(|topic| error_row(&topic.name, code::TOPIC_AUTHORIZATION_FAILED, "Authorization failed.".to_owned()))
@@ -46,10 +47,20 @@ fn may_create(ctx: &Ctx, topic: &str) -> bool {
     ctx.may(Operation::Create, Resource::Cluster) || ctx.may(Operation::Create, Resource::Topic(topic))
 }
 
-fn new_topic(topic: CreatableTopic) -> NewTopic {
+/// The id of the topic at this place in a request, which every copy of the request has; zero where the controller may choose.
+fn id_of(once: Option<Uuid>, at: u32) -> Uuid {
+    let Some(Uuid(mut bytes)) = once else { return Uuid::ZERO };
+    for (byte, of_place) in bytes[12..].iter_mut().zip(at.to_be_bytes()) {
+        *byte ^= of_place;
+    }
+    Uuid(bytes)
+}
+
+fn new_topic(topic: CreatableTopic, id: Uuid) -> NewTopic {
     let assignments = topic.assignments.iter();
     NewTopic {
         name: topic.name.to_string(),
+        id,
         partitions: topic.num_partitions,
         replication_factor: topic.replication_factor,
         assignments: assignments

@@ -47,7 +47,7 @@ fn begin(call: Call) -> Result<BoxFuture<'static, Answer>, Code> {
     if !call.ctx.node.is_controller() {
         return Err(code::NOT_CONTROLLER);
     }
-    let Opened { request, principal, host } = open(call.body).map_err(|why| match why {
+    let Opened { request, principal, host, once } = open(call.body).map_err(|why| match why {
         NotOpened::Form => code::INVALID_REQUEST,
         NotOpened::Principal => code::PRINCIPAL_DESERIALIZATION_FAILURE,
     })?;
@@ -62,7 +62,7 @@ fn begin(call: Call) -> Result<BoxFuture<'static, Answer>, Code> {
         client_id: header.client_id.as_deref().unwrap_or_default().into(),
         listener: call.ctx.session.listener,
     };
-    let ctx = Ctx { node: call.ctx.node, table: TABLE, key: header.key, session, version: header.version };
+    let ctx = Ctx { node: call.ctx.node, table: TABLE, key: header.key, session, version: header.version, once };
     let correlation_id = header.correlation_id;
     let body = request.slice(body.position()..);
     Ok((api.start)(Call { ctx, correlation_id, body, charge: call.charge }))

@@ -65,7 +65,8 @@ async fn forwarded(ctx: &Ctx, correlation_id: i32, body: &[u8]) -> Option<Bytes>
     let within = Duration::from_millis(ctx.node.settings.now().network.request_timeout_ms);
     // Without the length.
     let request = request.finish_frame(0).slice(size_of::<i32>()..);
-    let Forwarded { answer, index } = envelope::forward(&ctx.node.quorum, request, &sender, within).await?;
+    let once = ballast_net::random_uuid(&*ctx.node.entropy);
+    let Forwarded { answer, index } = envelope::forward(&ctx.node.quorum, request, &sender, once, within).await?;
     if timeout(FOLLOW_MAX, ctx.node.metadata.wait_for(index)).await.is_err() {
         tracing::warn!(index, "a client is answered before this broker has taken in what the controller decided");
     }

@@ -196,7 +196,7 @@ impl Service for Requests {
         };
         self.node.metrics.request(key);
         let body = bytes.slice(body.position()..);
-        let ctx = Ctx { node: Arc::clone(&self.node), table: self.table, key, session, version };
+        let ctx = Ctx { node: Arc::clone(&self.node), table: self.table, key, session, version, once: None };
         let call = Call { ctx, correlation_id, body, charge };
         let start = if api.by == By::Controller { forward::start } else { api.start };
         let answer = match &self.node.interceptor {

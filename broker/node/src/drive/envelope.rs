@@ -5,11 +5,13 @@
 //! tagged field of ours ([`INDEX_TAG`]), which others ignore.
 //!
 //! Holds: a request is sent again only while nobody has answered it. It may then have been carried out, as with any client
-//! that tries again.
+//! that tries again; every copy says so by the same [`ONCE_TAG`], random sixteen bytes, from which new topics have their ids:
+//! what an earlier copy has made is not called another's.
 
 use std::net::IpAddr;
 use std::time::Duration;
 
+use ballast_wire::Uuid;
 use ballast_wire::frame::ApiKey;
 use bytes::Bytes;
 use kafka_protocol::messages::{DefaultPrincipalData, EnvelopeRequest, EnvelopeResponse};
@@ -24,6 +26,8 @@ pub(crate) const VERSION: i16 = 0;
 const PRINCIPAL_VERSION: i16 = 0;
 /// Number of the tagged field with the index of the metadata that an answer rests on, eight bytes.
 const INDEX_TAG: i32 = 20_000;
+/// Number of the tagged field that is the same in every copy of a request, sixteen bytes.
+const ONCE_TAG: i32 = 20_001;
 /// Between two attempts.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -46,16 +50,17 @@ pub(crate) struct Forwarded {
     pub(crate) index: u64,
 }
 
-/// Has the active controller answer `request` (header and body), trying for as long as `within`. `None`: nobody answered, or
+/// Has the active controller answer `request` (header and body), which `once` tells from all others, trying for as long as `within`. `None`: nobody answered, or
 /// this node leads by now.
 pub(crate) async fn forward(
     quorum: &Quorum,
     request: Bytes,
     sender: &Sender<'_>,
+    once: Uuid,
     within: Duration,
 ) -> Option<Forwarded> {
     let deadline = Instant::now() + within;
-    let envelope = wrap(request, sender)?;
+    let envelope = wrap(request, sender, once)?;
     loop {
         let asked = quorum.forward_to_leader(ApiKey::ENVELOPE, VERSION, envelope.clone());
         let why = match tokio::time::timeout_at(deadline, asked).await {
@@ -87,7 +92,7 @@ pub(crate) async fn forward(
     }
 }
 
-fn wrap(request: Bytes, sender: &Sender<'_>) -> Option<Bytes> {
+fn wrap(request: Bytes, sender: &Sender<'_>, once: Uuid) -> Option<Bytes> {
     let (kind, name) = sender.principal.split_once(':').unwrap_or(("User", sender.principal));
     let text = |text: &str| StrBytes::from_string(text.to_owned());
     let mut principal = PRINCIPAL_VERSION.to_be_bytes().to_vec();
@@ -100,6 +105,7 @@ fn wrap(request: Bytes, sender: &Sender<'_>) -> Option<Bytes> {
     let encoded = data.encode(&mut principal, PRINCIPAL_VERSION).and_then(|()| {
         let request = EnvelopeRequest::default().with_request_data(request);
         let request = request.with_request_principal(Some(principal.into())).with_client_host_address(host.into());
+        let request = request.with_unknown_tagged_field(ONCE_TAG, once.0.to_vec().into());
         request.encode(&mut envelope, VERSION)
     });
     match encoded {
@@ -119,6 +125,8 @@ pub(crate) struct Opened {
     pub(crate) principal: String,
     /// Where the client connects from.
     pub(crate) host: IpAddr,
+    /// Tells the request, in all its copies, from others. `None` from a node that does not say.
+    pub(crate) once: Option<Uuid>,
 }
 
 /// Why an envelope is not taken.
@@ -145,7 +153,8 @@ pub(crate) fn open(mut body: Bytes) -> Result<Opened, NotOpened> {
     let host: &[u8] = &envelope.client_host_address;
     let host = <[u8; 4]>::try_from(host).map(IpAddr::from).or_else(|_| <[u8; 16]>::try_from(host).map(IpAddr::from));
     let principal = format!("{}:{}", &*principal._type, &*principal.name);
-    Ok(Opened { request: envelope.request_data, principal, host: host.map_err(|_| NotOpened::Form)? })
+    let once = envelope.unknown_tagged_fields.get(&ONCE_TAG).and_then(|bytes| (**bytes).try_into().ok()).map(Uuid);
+    Ok(Opened { request: envelope.request_data, principal, host: host.map_err(|_| NotOpened::Form)?, once })
 }
 
 /// The envelope of an answer, or of an error.
@@ -164,19 +173,22 @@ mod tests {
 
     use super::*;
 
+    const ONCE: Uuid = Uuid([7; 16]);
+
     #[test]
     fn what_goes_in_comes_out() {
         for host in [IpAddr::from(Ipv4Addr::new(10, 0, 0, 7)), IpAddr::from(Ipv6Addr::LOCALHOST)] {
             let sender = Sender { principal: "User:alice", host };
-            let opened = open(wrap(Bytes::from_static(b"request"), &sender).unwrap()).unwrap();
+            let opened = open(wrap(Bytes::from_static(b"request"), &sender, ONCE).unwrap()).unwrap();
             assert_eq!((&*opened.request, &*opened.principal, opened.host), (&b"request"[..], "User:alice", host));
+            assert_eq!(opened.once, Some(ONCE));
         }
     }
 
     #[test]
     fn half_an_envelope_is_none() {
         let sender = Sender { principal: "User:alice", host: Ipv4Addr::LOCALHOST.into() };
-        let whole = wrap(Bytes::from_static(b"request"), &sender).unwrap();
+        let whole = wrap(Bytes::from_static(b"request"), &sender, ONCE).unwrap();
         for end in 0..whole.len() {
             assert!(open(whole.slice(..end)).is_err(), "{end} bytes of {}", whole.len());
         }

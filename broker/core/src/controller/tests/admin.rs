@@ -213,3 +213,26 @@ fn a_cluster_may_forbid_deletion() {
     let rows = delete(&mut rig, vec![name("a"), name("none")]);
     assert_eq!(rows.iter().map(|row| row.1).collect::<Vec<_>>(), [73, 73]);
 }
+
+#[test]
+fn a_topic_that_an_earlier_copy_of_the_request_made_counts_as_made_and_no_other() {
+    let mut rig = Rig::with_brokers(false, &[1, 2], &[]);
+    let asked = NewTopic { id: Uuid([7; 16]), ..with_configs(new_topic("t", 3, 2), &[("retention.ms", Some("9"))]) };
+    let create = |rig: &mut Rig, topic: &NewTopic| {
+        let request = Request::CreateTopics { topics: vec![topic.clone()], validate_only: false, timeout_ms: 1_000 };
+        let Response::CreateTopics(mut rows) = rig.ask(request) else { panic!("another answer") };
+        rows.remove(0).1
+    };
+    let first = create(&mut rig, &asked).expect("it is new");
+    assert_eq!((first.id, first.partitions, first.replication_factor), (asked.id, 3, 2));
+    let index = rig.image.index();
+    assert_eq!(create(&mut rig, &asked), Ok(first), "the answer may have been lost");
+    assert_eq!(rig.image.index(), index, "nothing is made twice");
+    for other in [Uuid::ZERO, Uuid([8; 16])] {
+        let refused = create(&mut rig, &NewTopic { id: other, ..asked.clone() });
+        assert_eq!(refused.map_err(|error| error.code()).err(), Some(36), "it is somebody else's");
+    }
+    // An id that is taken is no reason to refuse a topic of another name.
+    let made = create(&mut rig, &NewTopic { id: asked.id, ..new_topic("u", 1, 1) }).expect("it is new");
+    assert_ne!(made.id, asked.id);
+}
