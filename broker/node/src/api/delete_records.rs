@@ -20,6 +20,7 @@ use tokio::time::{Instant, sleep_until};
 use super::call::Ctx;
 use super::code::{self, Code};
 use crate::drive::partition::Partition;
+use crate::drive::waiters::Awaits;
 use crate::session::{Operation, Resource};
 
 const HIGH_WATERMARK: i64 = -1;
@@ -87,7 +88,7 @@ async fn delete(ctx: &Ctx, topic: &str, index: PartitionIndex, offset: Offset) -
 /// Waits until every replica that is alive has dropped what lies below `target`; followers are told by their next fetch.
 async fn replicated(ctx: &Ctx, partition: &Arc<Partition>, target: Offset, deadline: Instant) -> Result<Offset, Code> {
     let changed = Arc::new(Notify::new());
-    let _place = partition.await_change(&changed);
+    let _place = partition.await_change(Awaits::Committed, &changed);
     let mut stopping = ctx.node.stopping.subscribe();
     loop {
         match partition.low_watermark() {

@@ -26,11 +26,21 @@ struct Produce {
     answer: oneshot::Sender<Result<(), AppendError>>,
 }
 
+/// What a fetch waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Awaits {
+    /// Records below the watermark, and whatever else happens to the partition.
+    Committed,
+    /// Records, as soon as they are written: a replica's fetch. That they are committed does not wake it, because it is on its
+    /// fetches that they are, one of them for each batch.
+    Written,
+}
+
 /// The lists of one partition. Empty lists hold no memory.
 #[derive(Default)]
 pub(crate) struct Waiters {
     produces: Mutex<Vec<Produce>>,
-    fetches: Mutex<Vec<Arc<Notify>>>,
+    fetches: Mutex<Vec<(Awaits, Arc<Notify>)>>,
 }
 
 /// A produce that waits.
@@ -75,14 +85,14 @@ impl Waiters {
     }
 
     /// Enters a fetch; it is notified at the next change.
-    pub(crate) fn enter_fetch(&self, notify: &Arc<Notify>) {
-        self.fetches.lock().push(Arc::clone(notify));
+    pub(crate) fn enter_fetch(&self, awaits: Awaits, notify: &Arc<Notify>) {
+        self.fetches.lock().push((awaits, Arc::clone(notify)));
     }
 
     /// Takes a fetch out of the list.
     pub(crate) fn leave_fetch(&self, notify: &Arc<Notify>) {
         let mut fetches = self.fetches.lock();
-        if let Some(at) = fetches.iter().position(|entry| Arc::ptr_eq(entry, notify)) {
+        if let Some(at) = fetches.iter().position(|(_, entry)| Arc::ptr_eq(entry, notify)) {
             fetches.swap_remove(at);
         }
         if fetches.is_empty() {
@@ -92,14 +102,22 @@ impl Waiters {
 
     /// Something changed that a fetch may wait for.
     pub(crate) fn wake_fetches(&self) {
-        for notify in self.fetches.lock().iter() {
-            notify.notify_one();
-        }
+        self.fetches.lock().iter().for_each(|(_, notify)| notify.notify_one());
+    }
+
+    /// Only what these wait for changed.
+    pub(crate) fn wake_those(&self, awaits: Awaits) {
+        let fetches = self.fetches.lock();
+        fetches.iter().filter(|(waits, _)| *waits == awaits).for_each(|(_, notify)| notify.notify_one());
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use tokio::time::timeout;
+
     use super::*;
 
     fn enter(waiters: &Waiters, until: Until, last_offset: Offset) -> ProduceWait {
@@ -134,10 +152,28 @@ mod tests {
     fn a_fetch_that_left_is_forgotten() {
         let waiters = Waiters::default();
         let (stays, leaves) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-        waiters.enter_fetch(&stays);
-        waiters.enter_fetch(&leaves);
+        waiters.enter_fetch(Awaits::Committed, &stays);
+        waiters.enter_fetch(Awaits::Committed, &leaves);
         waiters.leave_fetch(&leaves);
         assert_eq!(Arc::strong_count(&leaves), 1);
         assert_eq!(Arc::strong_count(&stays), 2);
+    }
+
+    #[tokio::test]
+    async fn a_replica_is_woken_by_what_is_written_and_a_consumer_by_what_is_committed() {
+        let waiters = Waiters::default();
+        let (consumer, replica) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        waiters.enter_fetch(Awaits::Committed, &consumer);
+        waiters.enter_fetch(Awaits::Written, &replica);
+        let woken = async || {
+            let is_woken = async |notify: &Notify| timeout(Duration::ZERO, notify.notified()).await.is_ok();
+            (is_woken(&consumer).await, is_woken(&replica).await)
+        };
+        waiters.wake_those(Awaits::Written);
+        assert_eq!(woken().await, (false, true));
+        waiters.wake_those(Awaits::Committed);
+        assert_eq!(woken().await, (true, false));
+        waiters.wake_fetches();
+        assert_eq!(woken().await, (true, true));
     }
 }

@@ -22,12 +22,7 @@ impl Broker {
         let mut body = Vec::new();
         request.encode(&mut body, version).ok()?;
         let asking = async move {
-            let limits = LinkLimits {
-                dial_min: PATIENCE,
-                dial_max: PATIENCE,
-                patience: PATIENCE,
-                answer_bytes_max: ANSWER_BYTES_MAX,
-            };
+            let limits = LinkLimits { patience: PATIENCE, answer_bytes_max: ANSWER_BYTES_MAX };
             let link = Link::new(Arc::new(TcpTransport), &at.ip().to_string(), at.port(), limits);
             tokio::time::timeout(PATIENCE, link.ask(ApiKey(R::KEY), version, body.into())).await.ok()?.ok()
         };

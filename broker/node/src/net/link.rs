@@ -57,11 +57,7 @@ pub(crate) enum LinkError {
 /// How a link behaves.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LinkLimits {
-    /// How long dialling may take at first; each failure in a row doubles it.
-    pub(crate) dial_min: Duration,
-    /// How long dialling may take at most.
-    pub(crate) dial_max: Duration,
-    /// How long a connection may be silent while answers are due.
+    /// How long dialling may take, and how long a connection may be silent while answers are due.
     pub(crate) patience: Duration,
     /// The largest answer in bytes.
     pub(crate) answer_bytes_max: usize,
@@ -87,8 +83,7 @@ impl Link {
     pub(crate) fn new(transport: Arc<dyn Transport>, host: &str, port: u16, limits: LinkLimits) -> Link {
         let (asks, queue) = mpsc::channel(QUEUE_MAX);
         let address = format!("{host}:{port}").into();
-        let (host, dial) = (host.to_owned(), limits.dial_min);
-        let dialler = Dialler { transport, host, port, address, limits, pause: PAUSE_MIN, dial };
+        let dialler = Dialler { transport, host: host.to_owned(), port, address, limits, pause: PAUSE_MIN };
         Link { asks, task: tokio::spawn(dialler.run(queue)) }
     }
 
@@ -116,8 +111,6 @@ struct Dialler {
     address: Arc<str>,
     limits: LinkLimits,
     pause: Duration,
-    /// How long the next dialling may take.
-    dial: Duration,
 }
 
 impl Dialler {
@@ -126,10 +119,9 @@ impl Dialler {
             if first.answer.is_closed() {
                 continue;
             }
-            let dialled = timeout(self.dial, self.transport.connect(&self.host, self.port)).await;
+            let dialled = timeout(self.limits.patience, self.transport.connect(&self.host, self.port)).await;
             let why = match dialled {
                 Ok(Ok(connection)) => {
-                    self.dial = self.limits.dial_min;
                     let mut carrier = Carrier::new(connection, &self.limits);
                     let why: Arc<str> = carrier.carry(first, &mut queue).await.into();
                     if carrier.answered {
@@ -139,11 +131,7 @@ impl Dialler {
                     why
                 }
                 Ok(Err(error)) => self.unreachable(first, error.to_string()),
-                Err(_) => {
-                    let why = format!("no answer within {:?}", self.dial);
-                    self.dial = (self.dial * 2).min(self.limits.dial_max);
-                    self.unreachable(first, why)
-                }
+                Err(_) => self.unreachable(first, format!("no answer within {:?}", self.limits.patience)),
             };
             self.rest(why, &mut queue).await;
         }

@@ -9,3 +9,4 @@ pub(crate) mod limits;
 pub(crate) mod link;
 pub(crate) mod listen;
 pub(crate) mod pace;
+pub(crate) mod talk;

@@ -182,7 +182,7 @@ impl Reach {
             Lane::Quick => (*request_timeout, ANSWER_BYTES_MAX),
             Lane::Leisurely => (LEISURE, LEISURELY_ANSWER_BYTES_MAX),
         };
-        let limits = LinkLimits { dial_min: patience, dial_max: patience, patience, answer_bytes_max };
+        let limits = LinkLimits { patience, answer_bytes_max };
         let make = || Arc::new(Link::new(Arc::clone(transport), &at.host, at.port, limits));
         Arc::clone(self.0.links.lock().entry((at.clone(), lane)).or_insert_with(make))
     }

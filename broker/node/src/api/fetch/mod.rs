@@ -27,11 +27,13 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 use self::read::{Follower, Pass, Reader, Row, Wanted, pass};
+use self::replica::News;
 use self::session::{Opened, Plan};
 use super::call::{Call, Ctx};
 use super::code;
 use super::view::endpoints;
 use crate::drive::partition::FetchGuard;
+use crate::drive::waiters::Awaits;
 use crate::net::conn::Answer;
 use crate::node::{TopicKey, Whereabouts};
 use crate::session::{Operation, Resource};
@@ -40,8 +42,9 @@ const IDS_FROM: i16 = 13;
 const HINTS_FROM: i16 = 16;
 const RACKS_FROM: i16 = 11;
 /// How long a watermark that a replica lacks waits for records to travel with: under load they come sooner, and telling it
-/// by itself would double the number of fetches.
-const NEWS_MAX: Duration = Duration::from_millis(5);
+/// by itself would double the number of fetches. One that is only expected is looked for then, and after twice as long each
+/// time.
+const NEWS_AFTER: Duration = Duration::from_millis(5);
 const CONSUMER: i32 = -1;
 const READ_COMMITTED: i8 = 1;
 const ISOLATION_LEVELS: std::ops::RangeInclusive<i8> = 0..=1;
@@ -124,28 +127,38 @@ fn count(ctx: &Ctx, pass: &Pass, is_replica: bool) {
 
 /// Reads until there is enough, something is urgent, or time is up.
 async fn wait(ctx: &Ctx, mut reader: Reader, patience: Patience, wanted: &[Wanted]) -> Pass {
-    let mut deadline = Instant::now() + patience.max_wait;
+    let begun = Instant::now();
+    let deadline = begun + patience.max_wait;
     let notify = Arc::new(Notify::new());
     let mut stopping = ctx.node.stopping.subscribe();
     // Nobody waits who does not have to: a first look without a place in any list.
     let mut found = pass(ctx, &reader, wanted).await;
     reader.is_first_pass = false;
+    let awaits = if reader.follower.is_some() { Awaits::Written } else { Awaits::Committed };
     let mut guards: Vec<FetchGuard> = Vec::new();
+    let mut look_after = NEWS_AFTER;
     loop {
-        if found.is_news {
-            deadline = deadline.min(Instant::now() + NEWS_MAX);
-        }
+        let now = Instant::now();
         let enough = found.bytes >= patience.min_bytes || found.is_urgent || wanted.is_empty();
-        if enough || patience.max_wait.is_zero() || Instant::now() >= deadline || *stopping.borrow() {
+        if enough || patience.max_wait.is_zero() || now >= deadline || *stopping.borrow() {
             return found;
         }
+        let until = match found.news {
+            News::None => deadline,
+            News::There if now >= begun + NEWS_AFTER => return found,
+            News::There => begun + NEWS_AFTER,
+            News::Expected => {
+                look_after = if now >= begun + look_after { look_after * 2 } else { look_after };
+                begun + look_after
+            }
+        };
         if guards.is_empty() {
-            guards = wanted.iter().filter_map(|one| place(ctx, one, &notify)).collect();
+            guards = wanted.iter().filter_map(|one| place(ctx, one, awaits, &notify)).collect();
         } else {
             tokio::select! {
                 biased;
                 () = notify.notified() => {}
-                () = sleep_until(deadline) => {}
+                () = sleep_until(until.min(deadline)) => {}
                 // A sender that is gone means the same as a stop.
                 _ = stopping.changed() => {}
             }
@@ -154,10 +167,10 @@ async fn wait(ctx: &Ctx, mut reader: Reader, patience: Patience, wanted: &[Wante
     }
 }
 
-fn place(ctx: &Ctx, wanted: &Wanted, notify: &Arc<Notify>) -> Option<FetchGuard> {
+fn place(ctx: &Ctx, wanted: &Wanted, awaits: Awaits, notify: &Arc<Notify>) -> Option<FetchGuard> {
     let key = if wanted.by_id { TopicKey::Id(wanted.id) } else { TopicKey::Name(&wanted.topic) };
     match ctx.node.find(key, wanted.partition.index) {
-        Whereabouts::Here(partition) => Some(partition.await_change(notify)),
+        Whereabouts::Here(partition) => Some(partition.await_change(awaits, notify)),
         _ => None,
     }
 }

@@ -13,7 +13,7 @@ use ballast_wire::fetch::{AbortedTransaction, FetchPartition, FetchedPartition};
 use ballast_wire::{BrokerId, Chunk, LeaderEpoch, Offset, Uuid};
 
 use super::nearest;
-use super::replica::{self, Compared};
+use super::replica::{self, Compared, News};
 use crate::api::call::Ctx;
 use crate::api::code::{self, Code};
 use crate::drive::partition::{LeaderHint, Partition, Refused};
@@ -66,8 +66,8 @@ pub(super) struct Row {
     pub(super) hint: Option<LeaderHint>,
     /// Must be told now: an error, a divergence, a nearer replica.
     pub(super) is_urgent: bool,
-    /// Must be told soon: a watermark that a replica lacks.
-    pub(super) is_news: bool,
+    /// Of a replica's watermark.
+    pub(super) news: News,
     /// What was read from, if anything was.
     pub(super) partition: Option<Arc<Partition>>,
 }
@@ -79,18 +79,18 @@ pub(super) struct Pass {
     pub(super) bytes: usize,
     /// The answer goes out at once.
     pub(super) is_urgent: bool,
-    /// The answer goes out soon.
-    pub(super) is_news: bool,
+    /// The most that is to be told of a watermark.
+    pub(super) news: News,
 }
 
 /// Reads everything that is asked for.
 pub(super) async fn pass(ctx: &Ctx, reader: &Reader, wanted: &[Wanted]) -> Pass {
-    let mut pass = Pass { rows: Vec::with_capacity(wanted.len()), bytes: 0, is_urgent: false, is_news: false };
+    let mut pass = Pass { rows: Vec::with_capacity(wanted.len()), bytes: 0, is_urgent: false, news: News::None };
     for one in wanted {
         let row = row(ctx, reader, one, pass.bytes).await;
         pass.bytes += row.fetched.records.iter().map(Chunk::len).sum::<usize>();
         pass.is_urgent |= row.is_urgent;
-        pass.is_news |= row.is_news;
+        pass.news = pass.news.max(row.news);
         pass.rows.push(row);
     }
     pass
@@ -102,7 +102,7 @@ async fn row(ctx: &Ctx, reader: &Reader, wanted: &Wanted, taken: usize) -> Row {
         fetched: failed(reader, index, code),
         hint: None,
         is_urgent: true,
-        is_news: false,
+        news: News::None,
         partition: None,
     };
     if let Some(code) = wanted.refused.or_else(|| ctx.scripted(&wanted.topic, Some(index))) {
@@ -118,8 +118,11 @@ async fn row(ctx: &Ctx, reader: &Reader, wanted: &Wanted, taken: usize) -> Row {
     match read(ctx, reader, &partition, &wanted.partition, taken).await {
         Ok(fetched) => {
             let is_urgent = fetched.diverging_epoch.is_some() || fetched.preferred_read_replica >= 0;
-            let is_news = reader.follower.is_some() && replica::is_behind(&wanted.partition, fetched.high_watermark);
-            Row { fetched, hint: None, is_urgent, is_news, partition: Some(partition) }
+            let news = match reader.follower {
+                Some(_) => replica::news(&partition, &wanted.partition, fetched.high_watermark),
+                None => News::None,
+            };
+            Row { fetched, hint: None, is_urgent, news, partition: Some(partition) }
         }
         Err(Failure { code, hint }) => Row { hint, ..failed(code) },
     }

@@ -79,7 +79,22 @@ pub(super) fn compare(
     Ok(Compared::Same)
 }
 
-/// Is the watermark news to a replica that says which one it has? Then its fetch does not wait (KIP-1166).
-pub(super) fn is_behind(asked: &FetchPartition, high_watermark: i64) -> bool {
-    asked.high_watermark != UNKNOWN_HIGH_WATERMARK && asked.high_watermark < high_watermark
+/// What there is to tell a replica about the watermark, if it says which one it has (KIP-1166).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum News {
+    None,
+    /// It has records that will be committed soon: nobody wakes its fetch for that, so it looks again.
+    Expected,
+    /// It lacks a watermark.
+    There,
+}
+
+/// See [`News`].
+pub(super) fn news(partition: &Partition, asked: &FetchPartition, high_watermark: i64) -> News {
+    match asked.high_watermark {
+        UNKNOWN_HIGH_WATERMARK => News::None,
+        has if has < high_watermark => News::There,
+        _ if high_watermark < partition.log.end() => News::Expected,
+        _ => News::None,
+    }
 }

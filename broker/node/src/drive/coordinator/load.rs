@@ -17,6 +17,7 @@ use tokio::sync::Notify;
 
 use crate::drive::partition::Partition;
 use crate::drive::store::on_readers;
+use crate::drive::waiters::Awaits;
 
 /// Why a partition could not be loaded.
 #[derive(Debug, thiserror::Error)]
@@ -45,7 +46,7 @@ pub(super) async fn load(
 /// Waits until the high watermark has reached `end`.
 async fn committed(partition: &Arc<Partition>, end: Offset) {
     let changed = Arc::new(Notify::new());
-    let _entered = partition.await_change(&changed);
+    let _entered = partition.await_change(Awaits::Committed, &changed);
     while partition.high() < end {
         changed.notified().await;
     }

@@ -16,7 +16,6 @@ use std::time::Duration;
 
 use ballast_core::machine::Tick;
 use ballast_core::replica::follower::Ticket;
-use ballast_core::settings::ReplicationSettings;
 use ballast_wire::LeaderEpoch;
 use ballast_wire::fetch::FetchResponse;
 use ballast_wire::frame::ApiKey;
@@ -206,7 +205,7 @@ impl Task {
     }
 
     /// Cuts, then syncs, on the disk's threads.
-    async fn change(&self, cuts: Vec<Arc<Partition>>, syncs: Vec<Arc<Partition>>) {
+    async fn change(&mut self, cuts: Vec<Arc<Partition>>, syncs: Vec<Arc<Partition>>) {
         if cuts.is_empty() && syncs.is_empty() {
             return;
         }
@@ -245,7 +244,7 @@ impl Task {
     }
 
     /// Nothing is asked: until something happens, or a partition is due.
-    async fn wait(&self) {
+    async fn wait(&mut self) {
         let due = self.due.first().map(|(at, _)| self.shared.around.ticks.instant(*at));
         let timer = async {
             match due {
@@ -263,7 +262,7 @@ impl Task {
     /// One request about everything that is open, and what comes of it.
     async fn fetch(&mut self, touched: &mut BTreeSet<Key>) {
         let settings = self.shared.around.settings.now();
-        self.dial(&settings.replication);
+        self.dial();
         let asking = self.session.request();
         let body = ask::fetch(asking, self.shared.around.me, self.shared.epoch(), &settings.replication);
         let answer = self.exchange(ApiKey::FETCH, ask::FETCH_VERSION, body).await;
@@ -324,9 +323,9 @@ impl Task {
     }
 
     /// Sees to it that the connection leads to where the leader is now.
-    fn dial(&mut self, settings: &ReplicationSettings) {
+    fn dial(&mut self) {
         let at = self.shared.address(self.place.0);
-        if self.line.lead_to(at, &self.shared.around.transport, settings) {
+        if self.line.lead_to(at, &self.shared.around.transport) {
             self.session.restart();
         }
     }
@@ -334,7 +333,7 @@ impl Task {
     /// Asks the leader; `None` if there is no answer in time.
     async fn exchange(&mut self, key: ApiKey, version: i16, body: Bytes) -> Option<Bytes> {
         let settings = &self.shared.around.settings.now().replication;
-        self.dial(settings);
+        self.dial();
         let at = self.line.at().cloned();
         let (shared, inbox, leader) = (&self.shared, &self.inbox, self.place.0);
         let moved = async {

@@ -144,8 +144,8 @@ impl Partition {
             self.waiters.fail_produces(from, &error);
         }
         tracing::trace!(target: TOLD, topic = %self.topic, partition = self.index, end, "ends");
-        self.step_in(None, now, Input::Appended { end });
-        self.wake();
+        let committed = self.step_in(None, now, Input::Appended { end });
+        self.wake_written(committed);
         if self.log.needs_sync(now_ms) {
             self.start_sync(now_ms, now);
         }

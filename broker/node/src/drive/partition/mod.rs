@@ -32,7 +32,7 @@ pub(crate) use self::follow::{Change, Fetched, Next};
 pub(crate) use self::lead::{ProduceError, Produced};
 pub(crate) use self::replicas::FollowerFetch;
 use super::isr::Proposals;
-use super::waiters::Waiters;
+use super::waiters::{Awaits, Waiters};
 
 /// Target of the events that tell every step of a replica (`leads`, `high`, `ends`), for whoever watches a whole cluster.
 const TOLD: &str = "ballast::replica";
@@ -264,14 +264,30 @@ impl Partition {
         self.waiters.wake_fetches();
     }
 
+    /// Records were written here; is some of the log newly committed as well?
+    fn wake_written(&self, committed: bool) {
+        self.waiters.answer_produces(self.log.end(), self.high());
+        if committed {
+            self.waiters.wake_fetches();
+        } else {
+            self.waiters.wake_those(Awaits::Written);
+        }
+    }
+
+    /// The watermark moved, and nothing was written.
+    fn wake_committed(&self) {
+        self.waiters.answer_produces(self.log.end(), self.high());
+        self.waiters.wake_those(Awaits::Committed);
+    }
+
     /// Something that fetches wait for changed: the log start, the settings, the leadership.
     pub(crate) fn wake_fetches(&self) {
         self.waiters.wake_fetches();
     }
 
     /// Registers a fetch until the guard is dropped.
-    pub(crate) fn await_change(self: &Arc<Self>, notify: &Arc<Notify>) -> FetchGuard {
-        self.waiters.enter_fetch(notify);
+    pub(crate) fn await_change(self: &Arc<Self>, awaits: Awaits, notify: &Arc<Notify>) -> FetchGuard {
+        self.waiters.enter_fetch(awaits, notify);
         FetchGuard { partition: Arc::clone(self), notify: Arc::clone(notify) }
     }
 }

@@ -52,7 +52,7 @@ impl Partition {
     /// As [`Partition::step_in`]; whoever waits for the watermark hears of it.
     fn tell(&self, epoch: Option<LeaderEpoch>, now: Tick, input: Input) {
         if self.step_in(epoch, now, input) {
-            self.wake();
+            self.wake_committed();
         }
     }
 
