@@ -33,6 +33,7 @@ mod rpc;
 mod runtime;
 mod sealed;
 mod serve;
+mod start;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -48,13 +49,14 @@ pub use codec::CodecError;
 pub use describe::{QuorumView, ReplicaView};
 pub use entry::{Entry, Payload};
 pub use error::{Fault, ProposeError, QuorumError};
-pub use handle::{ENTRY_BYTES_MAX, LOG_DIR, Quorum, QuorumConfig};
+pub use handle::{ENTRY_BYTES_MAX, Quorum};
 pub use machine::{Builder, Machine, Publication};
 pub(crate) use members::keep_membership;
 pub use network::Network;
 pub(crate) use rpc::VERSION as RPC_VERSION;
 pub use runtime::{Rng, Runtime};
 pub use sealed::SealError;
+pub use start::{LOG_DIR, QuorumConfig};
 pub use store::{EntryError, Store};
 pub use types::{
     LogId, Membership, NodeId, QuorumNode, SnapshotMeta, StorageError, StoredMembership, TypeConfig, Vote,

@@ -1,5 +1,7 @@
 //! A follower's log, driven as a fetcher drives it.
 
+use std::sync::Arc;
+
 use ballast_core::replica::{LeaderConfig, LeaderState};
 use ballast_log::disk::{Disk, RealDisk};
 use ballast_log::{Log, LogConfig};
