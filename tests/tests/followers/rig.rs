@@ -26,6 +26,7 @@ pub(crate) struct Rig {
 
 /// A version in which a consumer may ask a follower (KIP-392), and the last that names topics.
 const FETCH: i16 = 12;
+const METADATA: i16 = 12;
 
 /// Acknowledged by the leader alone, or by everybody in sync.
 pub(crate) const LEADER: i16 = 1;
@@ -42,11 +43,16 @@ impl Rig {
         Rig { cluster, folder }
     }
 
-    /// What a broker says about a topic.
+    /// What a broker says about a topic; nothing, where one that was cut off closes the connection instead.
     pub(crate) fn told(&self, broker: &Broker, topic: &str) -> Vec<MetadataResponsePartition> {
         let wish = MetadataRequestTopic::default().with_name(Some(name(topic)));
         let request = MetadataRequest::default().with_topics(Some(vec![wish]));
-        let mut answer: MetadataResponse = Connection::open(broker.bootstrap()).call(12, &request);
+        let mut connection = Connection::open(broker.bootstrap());
+        connection.start(METADATA, &request);
+        let Reply::Frame(frame) = connection.reply() else { return Vec::new() };
+        let (_, body) = parse_response_header(&frame, ApiKey::METADATA, METADATA).expect("a header");
+        let mut body = frame.slice(body.position()..);
+        let mut answer = MetadataResponse::decode(&mut body, METADATA).expect("a Metadata answer");
         answer.topics.pop().map(|topic| topic.partitions).unwrap_or_default()
     }
 
