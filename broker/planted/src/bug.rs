@@ -21,7 +21,7 @@ pub enum Bug {
     EpochsNotTruncated,
     /// Cutting a log leaves the snapshots of producers behind its end.
     SnapshotKeptOnTruncate,
-    /// An offset is committed for whoever asks, whatever generation it names.
+    /// An offset is committed for a member whatever generation it names.
     CommitWithoutGeneration,
     /// A vote counts before it is on the disk.
     RaftVoteNotSynced,

@@ -151,13 +151,19 @@ impl FileData {
             Crash::Process => return,
             Crash::LoseUnsynced => self.synced_len,
             Crash::Tear => surviving_len(self.synced_len, last_len, rng),
+            Crash::Fray => last_len,
         };
         self.bytes.resize(len as usize, 0);
         let mut unsynced = std::mem::take(&mut self.before);
         unsynced.append(&mut self.lost);
         for (sector, old) in unsynced {
             // A sector that the last truncation cut off has nothing new to keep.
-            let keep = crash == Crash::Tear && sector * SECTOR_BYTES < last_len && rng.coin();
+            let survives = |rng: &mut Rng| match crash {
+                Crash::Process | Crash::LoseUnsynced => false,
+                Crash::Tear => rng.coin(),
+                Crash::Fray => rng.up_to(15) > 0,
+            };
+            let keep = sector * SECTOR_BYTES < last_len && survives(rng);
             if !keep {
                 self.put_back(sector, old, len);
             }

@@ -50,6 +50,8 @@ pub enum Crash {
     /// Power fails, and a coin is thrown for each unsynced sector; of the unsynced changes to a folder a random number
     /// of the first ones survives, and a file may end anywhere between its synced and its last length.
     Tear,
+    /// Power fails when nearly all was written: names and lengths are there, and of the unsynced sectors one in sixteen is not.
+    Fray,
 }
 
 /// A disk in memory; see the module.
@@ -173,10 +175,10 @@ impl SimDisk {
         self.world.lock().kill_after(self.generation, n);
     }
 
-    /// As [`SimDisk::kill_after`], counted from the next call of this kind on a path that contains `path_part`: a process dies
-    /// at a telling moment.
-    pub fn kill_at(&self, call: Call, path_part: &str, n: u64) {
-        self.world.lock().kill_at(self.generation, call, path_part, n);
+    /// As [`SimDisk::kill_after`], counted from the last of these calls, which come one after another with others between them,
+    /// each on a path that contains the words beside it: a process dies at a telling moment.
+    pub fn kill_at(&self, steps: &[(Call, &'static str)], n: u64) {
+        self.world.lock().kill_at(self.generation, steps, n);
     }
 
     /// Was this generation killed?

@@ -197,7 +197,7 @@ fn lose_below(dir: &DirRef, crash: Crash, rng: &mut Rng, files: &mut Vec<FileRef
     let mut dir = dir.lock();
     let pending = std::mem::take(&mut dir.pending);
     let kept = match crash {
-        Crash::Process => pending.len(),
+        Crash::Process | Crash::Fray => pending.len(),
         Crash::LoseUnsynced => 0,
         Crash::Tear => rng.up_to(pending.len() as u64) as usize,
     };

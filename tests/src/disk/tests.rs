@@ -9,7 +9,7 @@ use ballast_log::disk::{Disk, DiskFile, FileKind, OpenMode, read_small, replace_
 
 use super::{Call, Crash, Repeat, SimDisk, Trouble};
 
-const CRASHES: [Crash; 3] = [Crash::Process, Crash::LoseUnsynced, Crash::Tear];
+const CRASHES: [Crash; 4] = [Crash::Process, Crash::LoseUnsynced, Crash::Tear, Crash::Fray];
 
 fn disk() -> SimDisk {
     let disk = SimDisk::new(7);
@@ -53,13 +53,25 @@ fn what_was_synced_survives_every_crash() {
 }
 
 #[test]
+fn a_frayed_disk_has_names_and_lengths_and_lacks_a_sector_here_and_there() {
+    let disk = disk();
+    write(&*open(&disk, "/data/f"), 0, &[1; 512 * 160]).unwrap();
+    let after = disk.crash(Crash::Fray).peek("/data/f").unwrap();
+    let lost = after.chunks(512).filter(|sector| sector == &[0; 512]).count();
+    assert_eq!(after.len(), 512 * 160);
+    assert!((1..=40).contains(&lost), "{lost} of 160 sectors are lost");
+}
+
+#[test]
 fn a_process_may_die_so_many_calls_after_a_telling_one() {
     let disk = disk();
     let (file, other) = (durable_file(&disk, "/data/f", &[1]), durable_file(&disk, "/data/g", &[1]));
-    disk.kill_at(Call::SetLen, "/f", 1);
+    disk.kill_at(&[(Call::SetLen, "/f"), (Call::Write, "/f")], 1);
     other.set_len(0).unwrap();
     write(&*file, 0, &[2]).unwrap();
     file.set_len(9).unwrap();
+    write(&*other, 0, &[2]).unwrap();
+    write(&*file, 0, &[2]).unwrap();
     assert!(!disk.is_dead(), "one more call");
     file.sync().unwrap();
     assert!(disk.is_dead() && file.sync().is_err());

@@ -37,8 +37,7 @@ pub(super) struct World {
 /// See [`super::SimDisk::kill_at`].
 struct Omen {
     generation: u64,
-    call: Call,
-    path_part: String,
+    steps: VecDeque<(Call, &'static str)>,
     calls_left: u64,
 }
 
@@ -80,18 +79,23 @@ impl World {
         self.last_call = Some((generation, self.faults.total() + calls));
     }
 
-    pub(super) fn kill_at(&mut self, generation: u64, call: Call, path_part: &str, calls_left: u64) {
-        self.omen = Some(Omen { generation, call, path_part: path_part.to_owned(), calls_left });
+    pub(super) fn kill_at(&mut self, generation: u64, steps: &[(Call, &'static str)], calls_left: u64) {
+        self.omen = Some(Omen { generation, steps: steps.iter().copied().collect(), calls_left });
     }
 
     /// Lets a call of the living generation in.
     pub(super) fn begin(&mut self, generation: u64, call: Call, path: &Path) -> io::Result<()> {
         self.admit(generation)?;
-        let is_it = |omen: &mut Omen| {
-            omen.generation == generation && omen.call == call && path.to_string_lossy().contains(&omen.path_part)
-        };
-        if let Some(omen) = self.omen.take_if(is_it) {
-            self.kill_after(generation, omen.calls_left + 1);
+        let path = path.to_string_lossy();
+        let omen = self.omen.as_mut().filter(|omen| omen.generation == generation);
+        let Some(omen) = omen else { return Ok(()) };
+        if omen.steps.front().is_some_and(|(awaited, part)| *awaited == call && path.contains(*part)) {
+            omen.steps.pop_front();
+        }
+        if omen.steps.is_empty() {
+            let calls = omen.calls_left + 1;
+            self.omen = None;
+            self.kill_after(generation, calls);
         }
         Ok(())
     }

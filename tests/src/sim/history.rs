@@ -129,6 +129,8 @@ pub enum BrokerEvent {
     High { at: Place, leader_epoch: LeaderEpoch, high: Offset, isr: Vec<BrokerId> },
     /// Its log ends here now.
     Ends { at: Place, end: Offset },
+    /// As leader it asked that this broker joins the ISR.
+    Proposes { at: Place, joiner: BrokerId },
     /// It heard of this ISR, of its own leadership or another's.
     Isr { at: Place, leader_epoch: LeaderEpoch, partition_epoch: PartitionEpoch, isr: Vec<BrokerId> },
     /// It leads the metadata quorum.
@@ -137,8 +139,10 @@ pub enum BrokerEvent {
     Votes { term: i64, candidate: BrokerId },
     /// A crash may leave its metadata log with any end of these.
     MetadataBounds { from: Offset, upto: Offset },
-    /// Its metadata log was opened: where it ends, and the vote that was found beside it.
-    MetadataOpens { end: Offset, term: i64, candidate: BrokerId },
+    /// It took this entry for its metadata log.
+    MetadataEntry { index: Offset, term: i64 },
+    /// Its metadata log was opened: where it ends, the term of its last entry, and the vote that was found beside it.
+    MetadataOpens { end: Offset, last_term: i64, term: i64, candidate: BrokerId },
     /// It was killed: what its log ends with is known again when it says so. Of power: what it had not synced may be gone.
     Died { of_power: bool },
     /// It ended by itself.
@@ -173,6 +177,24 @@ impl Recorder {
     /// Adds what happens now.
     pub fn note(&self, event: Event) {
         self.entries.lock().push(Entry { ms: self.time.now_ms(), event });
+    }
+
+    /// What was noted after the first so many entries.
+    #[must_use]
+    pub fn after(&self, seen: usize) -> Vec<Entry> {
+        self.entries.lock()[seen..].to_vec()
+    }
+
+    /// How many entries there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.lock().len()
+    }
+
+    /// Has nothing been noted?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// What the clock shows, in ms since the simulation began.

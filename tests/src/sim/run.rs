@@ -16,11 +16,12 @@ use super::faults::Class;
 use super::faults::apply::Faults;
 use super::faults::plan::Plan;
 use super::history::{Event, Place, Recorder, fingerprint};
-use super::load::admin::{Topic, administer};
+use super::load::admin::{Topic, administer, change_settings};
 use super::load::audit::audit;
 use super::load::group::{member_name, take_part};
 use super::load::produce::{Habit, produce};
 use super::load::read::{Taste, read};
+use super::load::zombie::haunt;
 use super::load::{Phase, Surroundings};
 use super::shape::{Shape, rack};
 use super::trace;
@@ -44,7 +45,7 @@ pub const TOPICS: [Topic; 3] = [
     },
     Topic { name: PLAIN, partitions: 1, configs: &[("min.insync.replicas", "2")] },
 ];
-const SMALL_SEGMENTS: (&str, &str) = ("internal.segment.bytes", "8192");
+const SMALL_SEGMENTS: (&str, &str) = ("internal.segment.bytes", "3000");
 const DENSE_INDEX: (&str, &str) = ("index.interval.bytes", "512");
 /// Topics whose records are synced before they are acknowledged.
 const SYNCED: [&str; 1] = ["d2"];
@@ -85,6 +86,12 @@ impl Scenario {
     #[must_use]
     pub fn of_three(seed: u64) -> Scenario {
         Scenario::of(seed, Shape::Three)
+    }
+
+    /// The same with faults that are aimed, see [`Plan::keen`].
+    #[must_use]
+    pub fn keenly(self) -> Scenario {
+        Scenario { plan: Plan::keen(self.seed, &self.shape.machines(), self.load_ms), ..self }
     }
 
     /// A cluster of this shape.
@@ -175,6 +182,10 @@ fn add_clients(cluster: &mut Cluster, around: &Surroundings, places: &[Place], r
     for number in 1..=2 {
         cluster.client(&member_name(number), take_part(around.clone(), number, vec!["d1", "d2"]));
     }
+    for number in 1..=2 {
+        cluster.client(&format!("settings{number}"), change_settings(around.clone(), number));
+    }
+    cluster.client("zombie", haunt(around.clone()));
     cluster.client("auditor", audit(around.clone(), places.to_vec()));
 }
 

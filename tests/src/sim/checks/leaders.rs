@@ -38,6 +38,39 @@ pub(super) fn one_per_epoch(evidence: &Evidence) -> Vec<String> {
     found
 }
 
+/// C12, the other half: a replica that has what is committed never cuts it. One that died, or ended by itself, begins anew with
+/// what its disk has.
+pub(super) fn committed_stays(evidence: &Evidence) -> Vec<String> {
+    let mut ends: BTreeMap<(BrokerId, &Place), Offset> = BTreeMap::new();
+    let mut highs: BTreeMap<&Place, Offset> = BTreeMap::new();
+    let mut found = Vec::new();
+    for (index, entry) in evidence.history.iter().enumerate() {
+        let Event::Broker { broker, what } = &entry.event else { continue };
+        match what {
+            BrokerEvent::High { at, high, .. } => {
+                let highest = highs.entry(at).or_insert(*high);
+                *highest = (*highest).max(*high);
+            }
+            BrokerEvent::Ends { at, end } => {
+                let before = ends.insert((*broker, at), *end).unwrap_or(0);
+                if let Some(high) = highs.get(at).filter(|high| before >= **high && end < *high) {
+                    found.push(format!(
+                        "broker {broker} cuts {at} from {before} to {end} at {} ms, and {high} is committed",
+                        entry.ms
+                    ));
+                }
+            }
+            BrokerEvent::Died { .. } => {
+                highs.retain(|at, _| !evidence.blackouts().of_place(at).contains(&index));
+                ends.retain(|(of, _), _| of != broker);
+            }
+            BrokerEvent::GaveUp { .. } => ends.retain(|(of, _), _| of != broker),
+            _ => {}
+        }
+    }
+    found
+}
+
 /// C12, at every watermark that a leader publishes. A broker that died may have lost its log's end, and stays in the ISR until
 /// the controller hears of it: it counts again once it has everything, as far as a blackout has left it.
 pub(super) fn isr_is_true(evidence: &Evidence) -> Vec<String> {

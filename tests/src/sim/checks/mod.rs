@@ -51,6 +51,7 @@ pub const CHECKS: &[Check] = &[
     Check { name: "C10", holds: "what a crash leaves behind can be started from", run: life::crashes_leave_a_start },
     Check { name: "C11", holds: "bytes that nobody sent are never handed out", run: records::nothing_invented },
     Check { name: "C12", holds: "the ISR has everything below the watermark", run: leaders::isr_is_true },
+    Check { name: "C12", holds: "no replica cuts what is committed", run: leaders::committed_stays },
     Check { name: "C13", holds: "a broker ends by itself only if its disk failed", run: life::brokers_live },
     Check { name: "C14", holds: "all is well again soon after the last fault", run: life::all_recovers },
     Check {

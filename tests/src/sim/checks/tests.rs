@@ -178,7 +178,10 @@ fn c8_metadata_logs_that_disagree_are_seen() {
 fn c8_a_vote_or_an_entry_that_a_crash_took_and_an_entry_that_came_back_are_seen() {
     let bounds = |from, upto| broker(1, BrokerEvent::MetadataBounds { from, upto });
     let votes = |term, candidate| broker(1, BrokerEvent::Votes { term, candidate });
-    let opens = |end, term, candidate| broker(1, BrokerEvent::MetadataOpens { end, term, candidate });
+    let opens = |end, term, candidate| broker(1, BrokerEvent::MetadataOpens { end, last_term: 3, term, candidate });
+    let takes = |term| broker(1, BrokerEvent::MetadataEntry { index: 4, term });
+    let again = |term| evidence(vec![takes(2), takes(term), opens(5, 3, 2)], &[]);
+    tells_apart("C8", &again(4), &again(3));
     let history = |event| evidence(vec![votes(3, 2), bounds(5, 7), event], &[]);
     for right in [opens(5, 3, 2), opens(7, 4, 1)] {
         for wrong in [opens(4, 3, 2), opens(8, 3, 2), opens(6, 2, 3), opens(6, 3, 1)] {
@@ -229,6 +232,9 @@ fn c12_a_watermark_above_an_isr_members_end_is_seen() {
         [&events(5)[..], &two, &[broker(1, ends(3)), broker(2, ends(end)), broker(1, lower)]].concat()
     };
     tells_apart("C12", &evidence(after(2), &[]), &evidence(after(3), &[]));
+    // Broker 2 cuts its log when the watermark is 5.
+    let cuts = |to| evidence(vec![broker(2, ends(6)), broker(1, high.clone()), broker(2, ends(to))], &[]);
+    tells_apart("C12", &cuts(4), &cuts(5));
 }
 
 #[test]

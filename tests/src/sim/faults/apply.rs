@@ -6,6 +6,7 @@ use ballast_wire::BrokerId;
 
 use super::Class;
 use super::plan::{Action, Plan, Who};
+use super::watch::Watch;
 use crate::disk::{Crash, Repeat, Trouble};
 use crate::sim::cluster::Cluster;
 use crate::sim::history::{BrokerEvent, Event, Recorder};
@@ -17,7 +18,7 @@ const FULL_ROOM_BYTES: u64 = 16 << 10;
 
 /// What is to be mended later.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Mend {
+pub(super) enum Mend {
     Boot(BrokerId),
     Disk(BrokerId),
     Clock(BrokerId),
@@ -30,11 +31,14 @@ enum Mend {
 
 /// A plan at work.
 pub struct Faults {
-    recorder: Recorder,
-    ahead: Vec<(i64, Class, Action)>,
+    pub(super) recorder: Recorder,
+    pub(super) ahead: Vec<(i64, Class, Action)>,
     mends: Vec<(i64, Mend)>,
     /// Machines whose disk has failed: somebody has to start their brokers again.
     troubled: Vec<BrokerId>,
+    /// What waits for somebody to do something, and how much of the history was looked through for that.
+    pub(super) watches: Vec<Watch>,
+    pub(super) seen: usize,
     /// How many of each class have struck.
     struck: BTreeMap<Class, u64>,
 }
@@ -45,7 +49,15 @@ impl Faults {
     pub fn new(plan: &Plan, recorder: Recorder) -> Faults {
         let mut ahead: Vec<_> = plan.actions.iter().map(|(at, class, action)| (*at, *class, action.clone())).collect();
         ahead.reverse();
-        Faults { recorder, ahead, mends: Vec::new(), troubled: Vec::new(), struck: BTreeMap::new() }
+        Faults {
+            recorder,
+            ahead,
+            mends: Vec::new(),
+            troubled: Vec::new(),
+            watches: Vec::new(),
+            seen: 0,
+            struck: BTreeMap::new(),
+        }
     }
 
     /// The times of the plan are counted from now on.
@@ -71,6 +83,9 @@ impl Faults {
             let (_, class, action) = self.ahead.pop().expect("just seen");
             *self.struck.entry(class).or_default() += 1;
             self.strike(cluster, action);
+        }
+        if !self.watches.is_empty() {
+            self.look(cluster);
         }
     }
 
@@ -98,7 +113,7 @@ impl Faults {
         }
     }
 
-    fn later(&mut self, ms: i64, mend: Mend) {
+    pub(super) fn later(&mut self, ms: i64, mend: Mend) {
         self.mends.push((self.recorder.now_ms() + ms, mend));
     }
 
@@ -113,9 +128,9 @@ impl Faults {
                 let id = self.find(cluster, who);
                 cluster.machines()[&id].disk().kill_after(calls);
             }
-            Action::KillAt { who, call, part, calls, how } => {
+            Action::KillAt { who, steps, calls, how } => {
                 let id = self.find(cluster, who);
-                cluster.machines()[&id].will_die_at(call, part, calls, how);
+                cluster.machines()[&id].will_die_at(steps, calls, how);
             }
             Action::KillAll { how, down_ms } => {
                 for id in ids(cluster) {
@@ -148,6 +163,10 @@ impl Faults {
                 let id = self.find(cluster, who);
                 cluster.machines()[&id].pace().set_extra_ms(extra_ms);
                 self.later(ms, Mend::Pace(id));
+            }
+            Action::CutJoining { deaf, ms } => self.watch(Watch::Joining { deaf, ms }),
+            Action::KillNextLeader { number, after_ms, down_ms } => {
+                self.watch(Watch::NextLeader { topic: topic_of(number), after_ms, down_ms });
             }
             Action::SilentMember { member, ms } => {
                 for id in ids(cluster) {
@@ -226,7 +245,7 @@ impl Faults {
         id
     }
 
-    fn find(&self, cluster: &Cluster, who: Who) -> BrokerId {
+    pub(super) fn find(&self, cluster: &Cluster, who: Who) -> BrokerId {
         let any = |number: u64| ids(cluster)[(number % cluster.machines().len() as u64) as usize];
         let last_broker = |wanted: &dyn Fn(&BrokerEvent) -> bool| {
             self.recorder.last(|event| match event {
@@ -238,8 +257,7 @@ impl Faults {
             Who::Broker(id) => id,
             Who::Controller => last_broker(&|what| *what == BrokerEvent::Controls).unwrap_or_else(|| any(0)),
             Who::Leader(number) => {
-                let topics = ["d1", "d2", "plain", "__consumer_offsets"];
-                let topic = topics[(number % topics.len() as u64) as usize];
+                let topic = topic_of(number);
                 last_broker(&|what| matches!(what, BrokerEvent::Leads { at, .. } if *at.topic == *topic))
                     .unwrap_or_else(|| any(number))
             }
@@ -272,6 +290,14 @@ impl Faults {
             Mend::Latency(a, b) => cluster.mend_latency(a, b),
         }
     }
+}
+
+/// Whose leaders are aimed at.
+const TOPICS: [&str; 4] = ["d1", "d2", "plain", "__consumer_offsets"];
+
+/// The topic that a number of [`Who::Leader`] means.
+fn topic_of(number: u64) -> &'static str {
+    TOPICS[(number % TOPICS.len() as u64) as usize]
 }
 
 fn is_down(state: &State) -> bool {

@@ -3,10 +3,11 @@
 //! Swarm rule: each class is in a run with probability one half; one run in ten has none, one in ten exactly one, so that a
 //! failure can be attributed.
 //!
-//! Read next: `plan` (what is drawn), `apply` (how it is done).
+//! Read next: `plan` (what is drawn), `apply` (how it is done), `watch` (what waits for its moment).
 
 pub mod apply;
 pub mod plan;
+mod watch;
 
 /// Kinds of faults, by their numbers in the test plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,10 +46,12 @@ pub enum Class {
     Moment,
     /// A member of a group is not heard for a while, and then it is (F18).
     Member,
+    /// A replica is cut off from its leader as it joins the ISR (F11, F14).
+    Joining,
 }
 
 /// All of them.
-pub const CLASSES: [Class; 17] = [
+pub const CLASSES: [Class; 18] = [
     Class::KillOne,
     Class::KillAll,
     Class::Power,
@@ -66,4 +69,5 @@ pub const CLASSES: [Class; 17] = [
     Class::Leader,
     Class::Moment,
     Class::Member,
+    Class::Joining,
 ];

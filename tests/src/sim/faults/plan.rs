@@ -27,9 +27,9 @@ pub enum Action {
     Kill { who: Who, how: Crash, down_ms: i64 },
     /// A process dies after so many more calls of its disk, and starts again.
     KillAfter { who: Who, calls: u64 },
-    /// A process dies so many calls after the next `call` of its disk on a path with `part`, and its machine loses what `how`
-    /// says. A supervisor starts it again.
-    KillAt { who: Who, call: Call, part: &'static str, calls: u64, how: Crash },
+    /// A process dies so many calls after these of its disk, each on a path with the words beside it, and its machine loses what
+    /// `how` says. A supervisor starts it again.
+    KillAt { who: Who, steps: &'static [(Call, &'static str)], calls: u64, how: Crash },
     /// All are killed at once.
     KillAll { how: Crash, down_ms: i64 },
     /// A broker stops in order, and starts again after so many ms.
@@ -53,23 +53,31 @@ pub enum Action {
     Slow { who: Who, extra_ms: u64, ms: i64 },
     /// Nothing reaches or leaves a machine; afterwards everything does.
     Silence { who: Who, ms: i64 },
+    /// The next leader of a partition of this topic (see [`Who::Leader`]) is killed so many ms after it began.
+    KillNextLeader { number: u64, after_ms: i64, down_ms: i64 },
+    /// The next replica that is about to join an ISR is cut off from its leader, which perhaps hears nothing from the active
+    /// controller either.
+    CutJoining { deaf: bool, ms: i64 },
     /// The same for a member of a group.
     SilentMember { member: u32, ms: i64 },
 }
 
 /// Telling calls, and of which files: logs are cut, files replaced, segments made and dropped, votes given.
-const MOMENTS: [(Call, &str); 10] = [
-    (Call::SetLen, "__cluster_metadata"),
-    (Call::Sync, "__cluster_metadata"),
-    (Call::Rename, "quorum-vote"),
-    (Call::SetLen, "/d1-"),
-    (Call::SetLen, "/d2-"),
-    (Call::Open, ".snapshot"),
-    (Call::Rename, "/d"),
-    (Call::Rename, "checkpoint"),
-    (Call::CreateDir, ""),
-    (Call::SyncDir, ""),
+const MOMENTS: [&[(Call, &str)]; 10] = [
+    &[(Call::SetLen, "__cluster_metadata")],
+    &[(Call::Sync, "__cluster_metadata")],
+    &[(Call::Rename, "quorum-vote")],
+    &[(Call::SetLen, "/d1-")],
+    &[(Call::SetLen, "/d2-")],
+    &[(Call::Open, ".snapshot")],
+    &[(Call::Rename, "/d")],
+    &[(Call::Rename, "checkpoint")],
+    &[(Call::CreateDir, "")],
+    &[(Call::SyncDir, "")],
 ];
+/// The metadata log is cut and written to again.
+const CUT_AND_WRITTEN: &[(Call, &str)] =
+    &[(Call::SetLen, "__cluster_metadata-0/0"), (Call::Write, "__cluster_metadata-0/0")];
 
 /// A run's faults, by the ms at which they strike, counted from the beginning of the load.
 #[derive(Debug, Clone)]
@@ -84,18 +92,26 @@ impl Plan {
     /// Draws the faults of `seed`, for the machines `ids` and a load of `load_ms`.
     #[must_use]
     pub fn draw(seed: u64, ids: &[BrokerId], load_ms: i64) -> Plan {
+        Plan::drawn(seed, ids, load_ms, false)
+    }
+
+    /// The same classes, aimed: some faults come in pairs that hurt, and disks fray.
+    #[must_use]
+    pub fn keen(seed: u64, ids: &[BrokerId], load_ms: i64) -> Plan {
+        Plan::drawn(seed, ids, load_ms, true)
+    }
+
+    fn drawn(seed: u64, ids: &[BrokerId], load_ms: i64, keen: bool) -> Plan {
         let dice = Dice::new(seed, "plan");
         let classes: BTreeSet<Class> = match dice.between(0, 9) {
             0 => BTreeSet::new(),
             1 => BTreeSet::from([*dice.one_of(&CLASSES)]),
             _ => CLASSES.into_iter().filter(|_| dice.percent(50)).collect(),
         };
-        Plan::of(seed, ids, load_ms, classes)
+        Plan::of(seed, ids, load_ms, classes, keen)
     }
 
-    /// Draws faults of these classes.
-    #[must_use]
-    pub fn of(seed: u64, ids: &[BrokerId], load_ms: i64, classes: BTreeSet<Class>) -> Plan {
+    fn of(seed: u64, ids: &[BrokerId], load_ms: i64, classes: BTreeSet<Class>, keen: bool) -> Plan {
         let mut actions = Vec::new();
         for class in &classes {
             // Dice of its own: taking a class away leaves the others as they are.
@@ -103,7 +119,8 @@ impl Plan {
             let gap_ms = dice.between(4_000, 16_000);
             let mut at = dice.between(0, gap_ms) as i64;
             while at < load_ms {
-                actions.push((at, *class, draw(*class, &dice, ids)));
+                let drawn = draw(*class, &dice, ids, keen).into_iter();
+                actions.extend(drawn.map(|(later, action)| (at + later, *class, action)));
                 at += dice.between(gap_ms / 2, gap_ms * 2) as i64;
             }
         }
@@ -112,11 +129,46 @@ impl Plan {
     }
 }
 
-fn draw(class: Class, dice: &Dice, ids: &[BrokerId]) -> Action {
+/// What a fault of this class does, and how much later, in ms.
+fn draw(class: Class, dice: &Dice, ids: &[BrokerId], keen: bool) -> Vec<(i64, Action)> {
+    match class {
+        _ if !keen => vec![(0, draw_one(class, dice, ids, keen))],
+        // A sync that fails, and power that does before anybody has looked after the disk.
+        Class::DiskError if dice.percent(40) => {
+            let (who, how) = (Who::Broker(*dice.one_of(ids)), *dice.one_of(&[Crash::LoseUnsynced, Crash::Tear]));
+            let fails = Action::Fail { who, call: Call::Sync, part: "/d2-", ms: None };
+            let (later, down_ms) = (*dice.one_of(&[100, 400, 1_000]), *dice.one_of(&[10, 300, 2_000]));
+            vec![(0, fails), (later, Action::Kill { who, how, down_ms })]
+        }
+        // What a controller has written alone is cut when it is back among the others, and power fails about then.
+        Class::Controller if dice.percent(40) => {
+            let (steps, calls, how) =
+                (CUT_AND_WRITTEN, dice.between(0, 2), *dice.one_of(&[Crash::LoseUnsynced, Crash::Tear]));
+            let ms = *dice.one_of(&[3_000, 5_000]);
+            let cut = Action::CutOneWay { who: Who::Controller, from: None, speaks: false, ms };
+            vec![(0, cut), (0, Action::KillAt { who: Who::Controller, steps, calls, how })]
+        }
+        // A leader dies, and the next one before followers that hear late have caught up with it.
+        Class::Leader if dice.percent(50) => {
+            let (number, latency_ms) = (*dice.one_of(&[0, 1, 1, 2]), *dice.one_of(&[100, 300, 500]));
+            let spared = *dice.one_of(ids);
+            let late = |who| Action::BadLinks { who: Who::Broker(who), latency_ms, loss_percent: 0, ms: 8_000 };
+            let next = Action::KillNextLeader { number, after_ms: dice.between(0, 300) as i64, down_ms: 2_000 };
+            let down_ms = *dice.one_of(&[10, 300, 4_000]);
+            let kill = Action::Kill { who: Who::Leader(number), how: Crash::Process, down_ms };
+            let all_late = ids.iter().filter(|id| **id != spared).map(|id| (0, late(*id)));
+            all_late.chain([(1_500, next), (1_500, kill)]).collect()
+        }
+        _ => vec![(0, draw_one(class, dice, ids, keen))],
+    }
+}
+
+fn draw_one(class: Class, dice: &Dice, ids: &[BrokerId], keen: bool) -> Action {
+    let fray = if keen { Crash::Fray } else { Crash::Tear };
     let who = Who::Broker(*dice.one_of(ids));
     let ms = *dice.one_of(&[100, 500, 1_500, 4_000, 8_000]);
     let down_ms = *dice.one_of(&[10, 300, 2_000, 6_000]);
-    let lost = [Crash::LoseUnsynced, Crash::Tear, Crash::Tear];
+    let lost = [Crash::LoseUnsynced, Crash::Tear, fray];
     let from = if dice.percent(50) { Some(*dice.one_of(ids)) } else { None };
     match class {
         Class::KillOne if dice.percent(50) => Action::KillAfter { who, calls: dice.between(0, 300) },
@@ -148,10 +200,11 @@ fn draw(class: Class, dice: &Dice, ids: &[BrokerId]) -> Action {
         Class::Controller => Action::Kill { who: Who::Controller, how: Crash::Process, down_ms },
         Class::Leader => Action::Kill { who: Who::Leader(dice.any()), how: Crash::Process, down_ms },
         Class::Moment => {
-            let (call, part) = *dice.one_of(&MOMENTS);
-            let how = *dice.one_of(&[Crash::Process, Crash::LoseUnsynced, Crash::Tear]);
-            Action::KillAt { who: *dice.one_of(&[who, Who::Controller]), call, part, calls: dice.between(0, 20), how }
+            let steps = *dice.one_of(&MOMENTS);
+            let how = *dice.one_of(&[Crash::Process, Crash::LoseUnsynced, Crash::Tear, fray]);
+            Action::KillAt { who: *dice.one_of(&[who, Who::Controller]), steps, calls: dice.between(0, 20), how }
         }
+        Class::Joining => Action::CutJoining { deaf: dice.percent(60), ms: *dice.one_of(&[500, 1_500]) },
         Class::Member => Action::SilentMember { member: dice.between(1, 2) as u32, ms: *dice.one_of(&[3_000, 5_000]) },
     }
 }
@@ -164,8 +217,8 @@ mod tests {
     fn one_seed_draws_one_plan_and_classes_do_not_disturb_each_other() {
         let one = Plan::draw(7, &[1, 2, 3], 20_000);
         assert_eq!(one.actions, Plan::draw(7, &[1, 2, 3], 20_000).actions);
-        let all = Plan::of(7, &[1, 2, 3], 20_000, CLASSES.into());
-        let cuts = Plan::of(7, &[1, 2, 3], 20_000, BTreeSet::from([Class::Cut]));
+        let all = Plan::of(7, &[1, 2, 3], 20_000, CLASSES.into(), false);
+        let cuts = Plan::of(7, &[1, 2, 3], 20_000, BTreeSet::from([Class::Cut]), false);
         assert!(!cuts.actions.is_empty());
         for action in &cuts.actions {
             assert!(all.actions.contains(action), "{action:?} is in both");

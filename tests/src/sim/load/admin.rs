@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use ballast_client::admin::{Admin, NewTopic};
+use ballast_client::admin::{Admin, ConfigResource, NewTopic};
 
 use super::{Phase, Surroundings, pause};
 use crate::sim::history::{Event, Place};
+
+/// Whose setting is changed over and over.
+const TOPIC_OF_SETTINGS: &str = "d1";
 
 /// A topic of the run.
 #[derive(Debug, Clone)]
@@ -61,6 +64,23 @@ pub async fn administer(around: Surroundings, topics: Vec<Topic>, replicas: i16)
         if make(&around, &admin, &topic).await {
             made += 1;
         }
+    }
+}
+
+/// Changes a setting over and over while the load lasts, so that there is always something on its way to the metadata log.
+/// `number` is the client's place among those that do so.
+pub async fn change_settings(around: Surroundings, number: u32) {
+    let dice = around.dice(&format!("settings {number}"));
+    let admin = Admin::new(around.cluster(&dice));
+    around.phase.reached(Phase::LOAD).await;
+    let topic = ConfigResource::Topic(TOPIC_OF_SETTINGS.to_owned());
+    let mut value = 1_000_000;
+    while around.phase.now() == Phase::LOAD {
+        pause(&dice, 30, 200).await;
+        value += 1;
+        // Whether it was done is nobody's concern.
+        let change = ("delete.retention.ms".to_owned(), Some(value.to_string()));
+        let _ = admin.alter_configs(&topic, &[change], false).await;
     }
 }
 

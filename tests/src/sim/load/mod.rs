@@ -11,6 +11,7 @@ pub mod group;
 pub mod probe;
 pub mod produce;
 pub mod read;
+pub mod zombie;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

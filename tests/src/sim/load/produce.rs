@@ -9,6 +9,8 @@ use crate::sim::history::{Event, Place, Value};
 
 /// Records of one producer's life.
 const RECORDS_PER_LIFE: u64 = 200;
+/// Batches fit into the small segments of the run's topics.
+const BATCH_BYTES: usize = 2_000;
 /// How long a record may take before its fate counts as unknown.
 const DELIVERY_MAX: Duration = Duration::from_secs(8);
 
@@ -35,6 +37,7 @@ pub async fn produce(around: Surroundings, number: u32, places: Vec<Place>, habi
             delivery_timeout: DELIVERY_MAX,
             max_block: Duration::from_secs(3),
             create_topics: false,
+            batch_bytes: BATCH_BYTES,
             ..ProducerConfig::default()
         };
         let producer = Producer::new(cluster.clone(), config).expect("the settings agree");

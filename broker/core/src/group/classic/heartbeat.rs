@@ -47,8 +47,7 @@ impl Classic {
         turn: &mut Turn<'_>,
         request: &OffsetCommitRequest,
     ) -> Result<(), GroupError> {
-        let is_alone = request.generation < 0 && self.state == GroupState::Empty;
-        if is_alone || is_planted(Bug::CommitWithoutGeneration) {
+        if request.generation < 0 && self.state == GroupState::Empty {
             return Ok(());
         }
         let is_anonymous = request.generation < 0 && request.member_id.is_empty() && request.instance_id.is_none();
@@ -56,7 +55,7 @@ impl Classic {
             return Err(GroupError::UnknownMemberId);
         }
         self.validate_member(&request.member_id, request.instance_id.as_ref())?;
-        if request.generation != self.generation {
+        if request.generation != self.generation && !is_planted(Bug::CommitWithoutGeneration) {
             return Err(GroupError::IllegalGeneration);
         }
         if self.state == GroupState::CompletingRebalance {

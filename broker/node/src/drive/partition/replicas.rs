@@ -80,6 +80,9 @@ impl Partition {
             let why = lags(leader, &leaving, end);
             tracing::info!(topic = %self.topic, partition = self.index, from = ?before, ?to, high_watermark = high, end_offset = end, "shrinking ISR; out of sync:{why}");
         }
+        if let Some((joiner, _)) = isr.iter().find(|(id, _)| !before.contains(id)) {
+            tracing::trace!(target: TOLD, topic = %self.topic, partition = self.index, joiner, "proposes");
+        }
         self.proposals.send(Proposal {
             topic: self.topic_id,
             index: self.index,

@@ -120,6 +120,7 @@ impl Store {
             }
             let batch = batch::batch_of(&entry, now_ms).map_err(|cause| QuorumError::Entry { index, cause })?;
             batches.extend_from_slice(&batch);
+            tracing::trace!(target: TOLD, index, term = entry.log_id.leader_id.term, "metadata entry");
             entries.push(entry, written);
         }
         Ok((batches, begins_at))

@@ -64,7 +64,9 @@ impl Store {
         let mut entries = Entries::after(purged);
         load(&log, &mut entries)?;
         let voted = vote.map_or((0, -1), |vote| (vote.leader_id.term, vote.leader_id.node_id.node));
-        tracing::trace!(target: TOLD, end = log.end(), term = voted.0, candidate = voted.1, "metadata opens");
+        let last_term = entries.last().map_or(0, |last| last.leader_id.term);
+        let (end, term, candidate) = (log.end(), voted.0, voted.1);
+        tracing::trace!(target: TOLD, end, last_term, term, candidate, "metadata opens");
         let log = Arc::new(log);
         let serial = Serial::new(Arc::clone(&disk), Arc::clone(&log), Arc::clone(&clock));
         Ok(Store(Arc::new(Inner {
