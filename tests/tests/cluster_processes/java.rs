@@ -1,5 +1,6 @@
 //! Apache Kafka's own producer and consumer as load (tests/interop/java/programs/Numbers.java): what they said, line by line.
 
+use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::sync::Arc;
@@ -8,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use ballast_tests::foreign::java::Java;
 use parking_lot::Mutex;
+use tempfile::NamedTempFile;
 
 use super::numbers::{Acknowledged, PARTITIONS, Seen, TIMEOUT};
 
@@ -21,6 +23,8 @@ pub(super) struct JavaLoad {
     input: Option<ChildStdin>,
     told: Arc<Mutex<Told>>,
     listener: Option<JoinHandle<()>>,
+    /// What its clients log.
+    log: NamedTempFile,
 }
 
 struct Told {
@@ -37,8 +41,12 @@ impl JavaLoad {
     /// Starts it, if java is there.
     pub(super) fn start(bootstrap: &str) -> Option<JavaLoad> {
         let java = Java::new("Apache Kafka's clients on nodes that fail")?;
+        let log = NamedTempFile::new().expect("a temporary file can be made");
         let mut command = java.source("Numbers", &[bootstrap, TOPIC, &PARTITIONS.to_string()]);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(log.reopen().expect("a temporary file can be opened"));
         let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
         let (input, output) = (child.stdin.take(), child.stdout.take().expect("it is piped"));
         let (acknowledged, last) = (Acknowledged::new(), now());
@@ -47,7 +55,7 @@ impl JavaLoad {
         let hears = Arc::clone(&told);
         #[expect(clippy::disallowed_methods, reason = "a foreign process is listened to")]
         let listener = thread::spawn(move || listen(output, &hears));
-        Some(JavaLoad { child, input, told, listener: Some(listener) })
+        Some(JavaLoad { child, input, told, listener: Some(listener), log })
     }
 
     /// Waits until `more` further values are acknowledged and as many are read.
@@ -97,6 +105,9 @@ impl JavaLoad {
 
 impl Drop for JavaLoad {
     fn drop(&mut self) {
+        if thread::panicking() {
+            eprintln!("--- Apache Kafka's clients\n{}", fs::read_to_string(self.log.path()).unwrap_or_default());
+        }
         // It has ended already where all went well.
         let _ = self.child.kill();
         let _ = self.child.wait();

@@ -14,14 +14,15 @@
 //! Every broker is a broker of its own, with its threads, its faults and its folder; they meet over TCP alone. Each one votes
 //! on the metadata.
 //!
-//! Read next: `broker` (what can be done to each), `ask` (how it is asked what it knows).
+//! Read next: `known` (what is waited for), `broker` (what can be done to each), `ask` (how it is asked what it knows).
+
+mod known;
 
 use std::path::{Path, PathBuf};
 
 use kafka_protocol::messages::create_topics_request::{CreatableTopic, CreatableTopicConfig};
-use kafka_protocol::messages::metadata_request::MetadataRequestTopic;
 use kafka_protocol::messages::{
-    CreateTopicsRequest, DescribeQuorumRequest, MetadataRequest, TopicName, describe_quorum_request as quorum,
+    CreateTopicsRequest, DescribeQuorumRequest, TopicName, describe_quorum_request as quorum,
 };
 use kafka_protocol::protocol::StrBytes;
 
@@ -109,7 +110,7 @@ impl ClusterBuilder {
         self
     }
 
-    /// Starts it, and waits until every broker serves and knows the topics. Works on any runtime.
+    /// Starts it, and waits until every broker serves and knows the others and the topics. Works on any runtime.
     ///
     /// # Errors
     /// One line that says what stands in the way. Nothing is left behind then.
@@ -117,6 +118,7 @@ impl ClusterBuilder {
         let topics = self.topics.iter().map(wish).collect::<Vec<_>>();
         let brokers = wait::all(self.builders()?.into_iter().map(Builder::start)).await;
         let cluster = Cluster { brokers: brokers.into_iter().collect::<Result<_, _>>()? };
+        cluster.all_meet().await?;
         if !topics.is_empty() {
             cluster.make_topics(topics).await?;
         }
@@ -244,13 +246,14 @@ impl Cluster {
         self.brokers.iter().for_each(Broker::kill);
     }
 
-    /// Starts every broker that is down; done when all of them serve.
+    /// Starts every broker that is down; done when all of them serve and know each other.
     ///
     /// # Errors
     /// One does not come up.
     pub async fn restart(&self) -> Result<(), Error> {
         let down = self.brokers.iter().filter(|broker| !broker.is_running());
-        wait::all(down.map(Broker::restart)).await.into_iter().collect()
+        wait::all(down.map(Broker::restart)).await.into_iter().collect::<Result<(), Error>>()?;
+        self.all_meet().await
     }
 
     /// As [`Cluster::restart`], for tests that are plain functions.
@@ -283,34 +286,6 @@ impl Cluster {
         }
         let (name, why) = last;
         Err(Error::Topic { name, why })
-    }
-
-    /// Waits until every broker knows the topics and who leads their partitions.
-    async fn all_know(&self, names: &[TopicName]) -> Result<(), Error> {
-        let topic = |name: &TopicName| MetadataRequestTopic::default().with_name(Some(name.clone()));
-        let request = MetadataRequest::default().with_topics(Some(names.iter().map(topic).collect()));
-        for broker in &self.brokers {
-            let mut left = ATTEMPTS;
-            loop {
-                let known = broker.ask(12, request.clone()).await.is_some_and(|answer| {
-                    let codes = answer
-                        .topics
-                        .iter()
-                        .flat_map(|topic| topic.partitions.iter().map(|row| row.error_code).chain([topic.error_code]));
-                    codes.into_iter().all(|code| code == 0)
-                });
-                if known {
-                    break;
-                }
-                left -= 1;
-                if left == 0 {
-                    let why = format!("the broker at {} does not come to know it", broker.bootstrap());
-                    return Err(Error::Topic { name: names[0].to_string(), why });
-                }
-                broker.pause_ms(PAUSE_MS).await;
-            }
-        }
-        Ok(())
     }
 }
 

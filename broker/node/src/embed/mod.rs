@@ -87,6 +87,12 @@ pub enum Error {
         /// What the controller says.
         why: String,
     },
+    /// A broker of a cluster serves, and does not come to know the others.
+    #[error("the broker at {broker} does not come to know the others of its cluster")]
+    Unmet {
+        /// `HOST:PORT`.
+        broker: String,
+    },
     /// It ended while it started.
     #[error("the broker was ended while it started")]
     Ended,
