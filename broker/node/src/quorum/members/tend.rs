@@ -46,17 +46,17 @@ impl fmt::Display for Change {
 #[derive(Debug)]
 pub(super) struct Tending {
     session_timeout: Duration,
-    /// Since when this node leads: silence before that says nothing.
-    leads_since: Option<Instant>,
+    /// Since when this node leads and reckons with each: silence before that says nothing.
+    known_since: BTreeMap<NodeId, Instant>,
 }
 
 impl Tending {
     pub(super) fn new(session_timeout: Duration) -> Tending {
-        Tending { session_timeout, leads_since: None }
+        Tending { session_timeout, known_since: BTreeMap::new() }
     }
 
     pub(super) fn rest(&mut self) {
-        self.leads_since = None;
+        self.known_since.clear();
     }
 
     /// What is to be changed now. `is_registered`: is there a broker of this id?
@@ -68,13 +68,17 @@ impl Tending {
         me: NodeId,
         now: Instant,
     ) -> Option<Change> {
-        let since = *self.leads_since.get_or_insert(now);
+        self.known_since.retain(|id, _| membership.get_node(id).is_some());
+        for (id, _) in membership.nodes() {
+            self.known_since.entry(*id).or_insert(now);
+        }
         if membership.get_joint_config().len() != 1 {
             // A change is on its way.
             return None;
         }
         let heard = |id: &NodeId| contacts.get(id).map(|contact| contact.at);
-        let silence = |id: &NodeId| now - heard(id).map_or(since, |at| at.max(since));
+        let since = |id: &NodeId| self.known_since.get(id).copied().unwrap_or(now);
+        let silence = |id: &NodeId| now - heard(id).map_or(since(id), |at| at.max(since(id)));
         for learner in membership.learner_ids() {
             let voter = membership.voter_ids().find(|voter| voter.node == learner.node);
             // It must be there itself, or the quorum would be worse off.
@@ -180,6 +184,22 @@ mod tests {
         let gone = Some(Change::Gone(unregistered));
         assert_eq!(tending.look(&members, &heard, registered, me, later), gone, "no other, and no voter");
         assert_eq!(tending.look(&members, &heard, |node| node != new.node, me, later), None, "it is about to register");
+    }
+
+    #[test]
+    fn a_learner_that_was_just_taken_in_has_the_session_to_be_heard_of() {
+        let start = Instant::now();
+        let (me, new) = (id(1, 1), id(5, 1));
+        let mut tending = Tending::new(SESSION);
+        let mut look = |members: &Membership, after: Duration| {
+            tending.look(members, &BTreeMap::new(), |_| false, me, start + after)
+        };
+        assert_eq!(look(&membership(&[me], &[]), Duration::ZERO), None);
+        let with_it = membership(&[me], &[new]);
+        assert_eq!(look(&with_it, 2 * SESSION), None, "this reign is older, the learner is not");
+        assert_eq!(look(&with_it, 3 * SESSION), Some(Change::Gone(new)));
+        assert_eq!(look(&membership(&[me], &[]), 3 * SESSION), None);
+        assert_eq!(look(&with_it, 3 * SESSION), None, "it was taken in again");
     }
 
     #[test]
