@@ -13,8 +13,9 @@
 //!   3. Sequence numbers of one epoch are given without gap. When one is lost for good (`broken`), the others are resent
 //!      under their old stamps until each is known to be written or not; then the epoch grows, counts from 0, and what
 //!      is left is stamped anew (KIP-360). A batch that may be written is never stamped anew: it would be written twice.
-//!   4. The first batch of an epoch is alone in flight until it is written: a leader that knows nothing of a producer takes
-//!      any sequence number, so a second batch could be written where the first was refused.
+//!   4. The first batch of an epoch, and the first after a failure, is alone in flight until it is written: a leader that
+//!      knows nothing of a producer (yet, or any more) takes any sequence number, so a second batch could be written where
+//!      the first was refused.
 //!
 //! A step machine: time and outcomes come in, batches go out. Nothing here waits.
 
@@ -97,7 +98,7 @@ pub(super) struct PartitionQueue {
     next_number: u64,
     /// Producer id, epoch, and the sequence number that the next batch gets.
     identity: Option<(ProducerId, ProducerEpoch, i32)>,
-    /// The identity under which a batch is known to be written.
+    /// The identity under which a batch is known to be written, since the last failure.
     proven: Option<(ProducerId, ProducerEpoch)>,
     /// A producer id that has no epoch left here.
     spent: Option<ProducerId>,
@@ -326,6 +327,7 @@ impl PartitionQueue {
             return self.give_up(&batch, late(terms.config.delivery_timeout, Some(&error)));
         }
         self.recalling = true;
+        self.proven = None;
         self.not_before = Some(terms.now + pause);
         let at = self.waiting.partition_point(|b| b.number < batch.number);
         self.waiting.insert(at, batch);

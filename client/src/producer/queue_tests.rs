@@ -153,6 +153,26 @@ fn a_failed_batch_is_resent_before_everything_that_came_after_it() {
 }
 
 #[test]
+fn the_first_batch_after_a_failure_is_alone_in_flight_until_it_is_written() {
+    let mut rig = Rig::new();
+    rig.proven = false;
+    for value in ["a", "b", "c"] {
+        rig.push(value);
+        rig.queue.close();
+    }
+    let a = rig.take(1).unwrap();
+    rig.settle(a, written());
+    let (b, c) = (rig.take(1).unwrap(), rig.take(1).unwrap());
+    rig.settle(b, not_leader());
+    rig.settle(c, not_leader());
+    rig.pass(PAUSE);
+    let b = rig.take(1).unwrap();
+    assert!(rig.take(1).is_none(), "a leader that lost its memory could refuse b, and take c a moment later");
+    rig.settle(b, written());
+    assert_eq!(seen(&rig.take(1).unwrap()), ("c".to_owned(), 0, 2));
+}
+
+#[test]
 fn the_first_batch_of_an_epoch_is_alone_in_flight_until_it_is_written() {
     let mut rig = Rig::new();
     rig.proven = false;

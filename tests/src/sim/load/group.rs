@@ -40,6 +40,7 @@ pub async fn take_part(around: Surroundings, number: u32, topics: Vec<&'static s
             consumer: joined.expect("the settings agree"),
             generation: None,
             read: BTreeMap::new(),
+            committed: BTreeMap::new(),
         };
         let rounds = dice.between(10, 200);
         for _ in 0..rounds {
@@ -61,6 +62,8 @@ struct Member<'a> {
     generation: Option<i32>,
     /// The offset after the last record of each partition, in this generation.
     read: BTreeMap<Place, Offset>,
+    /// What of that was committed last: the same again is not sent, so it would be answered by nobody.
+    committed: BTreeMap<Place, Offset>,
 }
 
 impl Member<'_> {
@@ -72,7 +75,7 @@ impl Member<'_> {
             Ok(fetched) => self.take(fetched),
             Err(error) => return self.failed(&error.to_string()),
         }
-        if !commits || self.read.is_empty() {
+        if !commits || self.read == self.committed {
             return true;
         }
         let (group, member) = (GROUP, self.number);
@@ -83,6 +86,7 @@ impl Member<'_> {
         // A commit that failed is made up for by a later one.
         if self.consumer.commit().await.is_ok() {
             recorder.note(Event::Committed { group, member, generation, offsets });
+            self.committed.clone_from(&self.read);
         }
         true
     }
@@ -94,6 +98,7 @@ impl Member<'_> {
         }
         self.generation = generation;
         self.read.clear();
+        self.committed.clear();
         if let Some(generation) = generation {
             let mine = self.consumer.assignment().into_iter();
             let partitions =
