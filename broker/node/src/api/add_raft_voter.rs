@@ -9,12 +9,11 @@ use std::time::Duration;
 
 use ballast_wire::Uuid;
 use kafka_protocol::messages::{AddRaftVoterRequest, AddRaftVoterResponse};
-use tokio::time::timeout;
 
 use super::call::Ctx;
 use super::code::{self, Code};
+use super::raft_voters::{By, Change, by_the_leader, code_of, is_ours};
 use super::view::text;
-use crate::drive::elsewhere;
 use crate::quorum::{NodeId, QuorumNode, VoterError};
 use crate::session::{Operation, Resource};
 
@@ -37,30 +36,16 @@ pub(super) async fn handle(ctx: Ctx, request: AddRaftVoterRequest) -> AddRaftVot
         return refused(code::INVALID_REQUEST, "Add voter request didn't include a valid voter");
     }
     let within = Duration::from_millis(u64::try_from(request.timeout_ms).unwrap_or(0).max(1000));
-    match timeout(within, ctx.node.quorum.add_voter(id, at)).await {
-        Ok(Ok(())) => AddRaftVoterResponse::default().with_error_message(None),
-        Ok(Err(VoterError::NotLeader)) if ctx.may_pass_on() => {
-            let there = elsewhere::ask(&ctx.node.quorum, ctx.version, &request, within).await;
-            there.unwrap_or_else(|| refused(code::NOT_LEADER_OR_FOLLOWER, "The leader of the quorum does not answer."))
-        }
-        Ok(Err(error)) => refused(code_of(&error), &error.to_string()),
-        Err(_) => refused(code::REQUEST_TIMED_OUT, "The node did not catch up in time."),
-    }
-}
-
-/// Does the request name this cluster, or none?
-pub(super) fn is_ours(ctx: &Ctx, cluster_id: Option<&str>) -> bool {
-    let ours = ctx.node.metadata.image().cluster_id().map(|id| id.to_string());
-    cluster_id.is_none_or(|given| ours.as_deref() == Some(given))
-}
-
-pub(super) fn code_of(error: &VoterError) -> Code {
-    match error {
-        VoterError::NotLeader => code::NOT_LEADER_OR_FOLLOWER,
-        VoterError::Duplicate(_) => code::DUPLICATE_VOTER,
-        VoterError::NotFound(_) => code::VOTER_NOT_FOUND,
-        VoterError::Last(_) | VoterError::Voteless(_) => code::INVALID_REQUEST,
-        VoterError::NotThere { .. } | VoterError::NotNow(_) => code::REQUEST_TIMED_OUT,
+    let added = || AddRaftVoterResponse::default().with_error_message(None);
+    match by_the_leader(&ctx, &request, within, Change::Add(id, at)).await {
+        (By::Here(Ok(())), _) => added(),
+        // The question whose answer was lost did it.
+        (By::Here(Err(VoterError::Duplicate(voter))), true) if voter == id => added(),
+        (By::There(answer), true) if answer.error_code == code::DUPLICATE_VOTER => added(),
+        (By::Here(Err(error)), _) => refused(code_of(&error), &error.to_string()),
+        (By::There(answer), _) => answer,
+        (By::Late, _) => refused(code::REQUEST_TIMED_OUT, "The node did not catch up in time."),
+        (By::Nobody, _) => refused(code::NOT_LEADER_OR_FOLLOWER, "The leader of the quorum does not answer."),
     }
 }
 

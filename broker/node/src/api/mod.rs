@@ -57,6 +57,7 @@ mod offset_delete;
 pub(crate) mod offset_fetch;
 mod offset_for_leader_epoch;
 mod produce;
+mod raft_voters;
 mod remove_raft_voter;
 mod sync_group;
 mod unregister_broker;

@@ -8,13 +8,11 @@ use std::time::Duration;
 
 use ballast_wire::Uuid;
 use kafka_protocol::messages::{RemoveRaftVoterRequest, RemoveRaftVoterResponse};
-use tokio::time::timeout;
 
-use super::add_raft_voter::{code_of, is_ours};
 use super::call::Ctx;
 use super::code::{self, Code};
+use super::raft_voters::{By, Change, by_the_leader, code_of, is_ours};
 use super::view::text;
-use crate::drive::elsewhere;
 use crate::quorum::{NodeId, VoterError};
 use crate::session::{Operation, Resource};
 
@@ -27,14 +25,16 @@ pub(super) async fn handle(ctx: Ctx, request: RemoveRaftVoterRequest) -> RemoveR
     }
     let id = NodeId { node: request.voter_id, directory: Uuid(*request.voter_directory_id.as_bytes()) };
     let within = Duration::from_millis(ctx.node.settings.now().network.request_timeout_ms);
-    match timeout(within, ctx.node.quorum.remove_voter(id)).await {
-        Ok(Ok(())) => RemoveRaftVoterResponse::default().with_error_message(None),
-        Ok(Err(VoterError::NotLeader)) if ctx.may_pass_on() => {
-            let there = elsewhere::ask(&ctx.node.quorum, ctx.version, &request, within).await;
-            there.unwrap_or_else(|| refused(code::NOT_LEADER_OR_FOLLOWER, "The leader of the quorum does not answer."))
-        }
-        Ok(Err(error)) => refused(code_of(&error), &error.to_string()),
-        Err(_) => refused(code::REQUEST_TIMED_OUT, "The change was not committed in time."),
+    let removed = || RemoveRaftVoterResponse::default().with_error_message(None);
+    match by_the_leader(&ctx, &request, within, Change::Remove(id)).await {
+        (By::Here(Ok(())), _) => removed(),
+        // The question whose answer was lost did it.
+        (By::Here(Err(VoterError::NotFound(_))), true) => removed(),
+        (By::There(answer), true) if answer.error_code == code::VOTER_NOT_FOUND => removed(),
+        (By::Here(Err(error)), _) => refused(code_of(&error), &error.to_string()),
+        (By::There(answer), _) => answer,
+        (By::Late, _) => refused(code::REQUEST_TIMED_OUT, "The change was not committed in time."),
+        (By::Nobody, _) => refused(code::NOT_LEADER_OR_FOLLOWER, "The leader of the quorum does not answer."),
     }
 }
 

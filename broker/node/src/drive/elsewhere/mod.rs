@@ -16,7 +16,9 @@ use std::time::Duration;
 
 use ballast_wire::Uuid;
 use ballast_wire::frame::ApiKey;
+use bytes::Bytes;
 use kafka_protocol::protocol::{Decodable as _, Request};
+use tokio::time::timeout;
 
 use crate::quorum::Quorum;
 
@@ -34,20 +36,32 @@ pub(crate) async fn ask<R: Request>(
     request: &R,
     within: Duration,
 ) -> Option<R::Response> {
+    let (key, body) = encoded(version, request)?;
+    decoded::<R>(version, timeout(within, quorum.ask_leader(key, version, body)).await.ok()?)
+}
+
+/// As [`ask`], where the leader may have to wait for others before it answers. Gives up as soon as somebody else leads.
+pub(crate) async fn ask_patiently<R: Request>(
+    quorum: &Quorum,
+    version: i16,
+    request: &R,
+    within: Duration,
+) -> Option<R::Response> {
+    let (key, body) = encoded(version, request)?;
+    decoded::<R>(version, timeout(within, quorum.forward_to_leader(key, version, body)).await.ok()?)
+}
+
+fn encoded<R: Request>(version: i16, request: &R) -> Option<(ApiKey, Bytes)> {
     let key = ApiKey(R::KEY);
     let mut body = Vec::new();
-    if let Err(error) = request.encode(&mut body, version) {
-        tracing::error!(%key, %error, "a request to the leader does not encode");
-        return None;
-    }
-    let mut answer = match tokio::time::timeout(within, quorum.ask_leader(key, version, body.into())).await {
-        Ok(Ok(answer)) => answer,
-        Ok(Err(why)) => {
-            tracing::debug!(%key, why, "the leader does not answer");
-            return None;
-        }
-        Err(_) => return None,
-    };
+    let done = request.encode(&mut body, version);
+    done.inspect_err(|error| tracing::error!(%key, %error, "a request to the leader does not encode")).ok()?;
+    Some((key, body.into()))
+}
+
+fn decoded<R: Request>(version: i16, answer: Result<Bytes, String>) -> Option<R::Response> {
+    let key = ApiKey(R::KEY);
+    let mut answer = answer.inspect_err(|why| tracing::debug!(%key, why, "the leader does not answer")).ok()?;
     let response = R::Response::decode(&mut answer, version);
     response.inspect_err(|error| tracing::warn!(%key, %error, "the leader's answer does not decode")).ok()
 }

@@ -1,0 +1,87 @@
+//! What AddRaftVoter and RemoveRaftVoter share: any node is asked, whoever leads does it.
+
+use std::time::Duration;
+
+use kafka_protocol::protocol::Request;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use super::call::Ctx;
+use super::code::{self, Code};
+use crate::drive::elsewhere;
+use crate::quorum::{NodeId, Quorum, QuorumNode, VoterError};
+
+/// Between two looks for a leader.
+const ASK_AGAIN: Duration = Duration::from_millis(100);
+
+/// What is done to the voters.
+pub(super) enum Change {
+    /// The node there becomes one.
+    Add(NodeId, QuorumNode),
+    /// It votes no more.
+    Remove(NodeId),
+}
+
+impl Change {
+    async fn here(&self, quorum: &Quorum) -> Result<(), VoterError> {
+        match self {
+            Change::Add(id, at) => quorum.add_voter(*id, at.clone()).await,
+            Change::Remove(id) => quorum.remove_voter(*id).await,
+        }
+    }
+}
+
+/// Who did it, or did not.
+pub(super) enum By<A> {
+    /// This node, which leads.
+    Here(Result<(), VoterError>),
+    /// The leader, with its answer.
+    There(A),
+    /// This node, and time was up.
+    Late,
+    /// Nobody answered until time was up.
+    Nobody,
+}
+
+/// Lets the leader do it, wherever it is by then: the voters that are changed may cost it the lead. The second value: did an
+/// earlier question get no answer? Then it may be done already.
+pub(super) async fn by_the_leader<R: Request>(
+    ctx: &Ctx,
+    request: &R,
+    within: Duration,
+    change: Change,
+) -> (By<R::Response>, bool) {
+    let until = Instant::now() + within;
+    let mut was_lost = false;
+    loop {
+        match timeout_at(until, change.here(&ctx.node.quorum)).await {
+            Ok(Err(VoterError::NotLeader)) if ctx.may_pass_on() => {}
+            Ok(done) => return (By::Here(done), was_lost),
+            Err(_) => return (By::Late, was_lost),
+        }
+        let left = until.saturating_duration_since(Instant::now());
+        if let Some(answer) = elsewhere::ask_patiently(&ctx.node.quorum, ctx.version, request, left).await {
+            return (By::There(answer), was_lost);
+        }
+        was_lost = true;
+        if until.saturating_duration_since(Instant::now()) <= ASK_AGAIN {
+            return (By::Nobody, was_lost);
+        }
+        sleep(ASK_AGAIN).await;
+    }
+}
+
+pub(super) fn code_of(error: &VoterError) -> Code {
+    match error {
+        VoterError::NotLeader => code::NOT_LEADER_OR_FOLLOWER,
+        VoterError::Duplicate(_) => code::DUPLICATE_VOTER,
+        VoterError::NotFound(_) => code::VOTER_NOT_FOUND,
+        VoterError::Last(_) | VoterError::Voteless(_) => code::INVALID_REQUEST,
+        VoterError::NotThere { .. } | VoterError::NotNow(_) => code::REQUEST_TIMED_OUT,
+    }
+}
+
+/// Does the request name this cluster, or none?
+pub(super) fn is_ours(ctx: &Ctx, cluster_id: Option<&str>) -> bool {
+    let ours = ctx.node.metadata.image().cluster_id().map(|id| id.to_string());
+    cluster_id.is_none_or(|given| ours.as_deref() == Some(given))
+}
