@@ -93,12 +93,11 @@ fn brokers_that_leave_syncs_out_are_found() {
     }
 }
 
-#[test]
-fn keen_alone() {
-    play_all("keen_alone", seeds(12), |seed| Scenario::alone(seed).keenly());
-}
+/// Seeds whose faults are aimed (`Scenario::keenly`).
+const KEEN_SEEDS: u64 = 12;
 
 #[test]
-fn keen_three() {
-    play_all("keen_three", seeds(12), |seed| Scenario::of_three(seed).keenly());
+fn three_brokers_keep_every_promise_under_aimed_faults() {
+    let test = "three_brokers_keep_every_promise_under_aimed_faults";
+    play_all(test, seeds(KEEN_SEEDS), |seed| Scenario::of_three(seed).keenly());
 }
