@@ -105,6 +105,10 @@ impl Position {
             }
             code => return Step::Failed(ClientError::refused(what, code)),
         }
+        if row.diverging.is_some() && self.read_from.take().is_some() {
+            // The same: one that came back with less is no follower yet, and nothing was truncated.
+            return Step::Again(ClientError::refused(what, ErrorCode::OFFSET_NOT_AVAILABLE));
+        }
         if let Some(end) = row.diverging {
             return self.diverged(what, end.end_offset, config);
         }
@@ -198,6 +202,16 @@ mod tests {
         let mut position = Position::new(StartAt::Offset(50));
         position.read_from = Some((2, Instant::now()));
         assert!(matches!(take(&mut position, row(1), OffsetReset::None), Step::Again(_)));
+        assert_eq!((position.read_from, position.offset), (None, 50));
+    }
+
+    #[test]
+    fn a_follower_that_has_less_than_we_read_sends_us_back_to_the_leader() {
+        let mut position = Position::new(StartAt::Offset(50));
+        position.read_from = Some((2, Instant::now()));
+        let mut diverging = row(0);
+        diverging.diverging = Some(EpochEnd { epoch: 2, end_offset: 40 });
+        assert!(matches!(take(&mut position, diverging, OffsetReset::None), Step::Again(_)));
         assert_eq!((position.read_from, position.offset), (None, 50));
     }
 

@@ -3,7 +3,9 @@
 //! With acks=all and without a sync a record is acknowledged once the whole ISR has it in memory. A broker that dies counts, as
 //! Kafka counts it (KIP-966), as one that may have lost everything, until it is in the ISR again and has what is committed. A
 //! partition whose last sure holder dies while power has taken another's memory, or its own, *blacks out*: an end of its log may
-//! be lost. Nothing else may be, at no other time, and nothing at all of topics that are synced before they acknowledge.
+//! be lost. So it does when power takes the memory of any replica while no sure holder is left: the one that led last may lead
+//! again, and it may be that one. Nothing else may be lost, at no other time, and nothing at all of topics that are synced before
+//! they acknowledge.
 //!
 //! ```text
 //! High { isr [1 2] } ─ sure {1 2} ── 1 killed ─ sure {2} ── 2 without power ─ sure {} : blackout
@@ -29,6 +31,8 @@ pub struct Blackouts {
 struct Held {
     /// Who surely had every acknowledged record when that was last told, and who of them has not died since.
     counted: BTreeSet<BrokerId>,
+    /// Has anybody told of it at all?
+    is_told: bool,
     sure: BTreeSet<BrokerId>,
     /// Has power taken the memory of one of those since?
     of_power: bool,
@@ -96,6 +100,7 @@ impl Held {
         self.doubtful.retain(|broker, end| !(isr.contains(broker) && end.is_some_and(|end| end >= high)));
         self.sure = isr.iter().copied().filter(|broker| !self.doubtful.contains_key(broker)).collect();
         self.counted.clone_from(&self.sure);
+        self.is_told = true;
         self.of_power = false;
     }
 
@@ -104,7 +109,8 @@ impl Held {
         self.doubtful.insert(broker, None);
         let was_sure = self.sure.remove(&broker);
         // Power may also fail under a process that is dead already: what it wrote was still in the machine's memory.
-        let is_hit = of_power && self.counted.contains(&broker);
+        // Where nobody is sure any more, whoever led last may lead again, with what it has.
+        let is_hit = of_power && (self.counted.contains(&broker) || self.is_told && self.sure.is_empty());
         self.of_power |= is_hit;
         (was_sure || is_hit) && self.sure.is_empty() && self.of_power
     }
@@ -155,6 +161,13 @@ mod tests {
         assert_eq!(blackouts(vec![high(&[1, 2]), dies(2, true), ends(2, 4), high(&[1, 2]), dies(1, true)]), [4]);
         let back = vec![high(&[1, 2]), dies(2, true), ends(2, 5), high(&[1, 2]), dies(1, true)];
         assert_eq!(blackouts(back), [] as [usize; 0]);
+    }
+
+    #[test]
+    fn once_all_have_died_the_power_of_any_replica_counts() {
+        let doubtful = [high(&[1, 2]), dies(3, false), dies(1, false)];
+        assert_eq!(blackouts([&doubtful[..], &[dies(2, false), dies(3, true)]].concat()), [4]);
+        assert_eq!(blackouts([&doubtful[..], &[dies(3, true), dies(2, false)]].concat()), [] as [usize; 0]);
     }
 
     #[test]

@@ -56,9 +56,37 @@ pub(super) fn none_lost(evidence: &Evidence) -> Vec<String> {
     found
 }
 
-/// C2. A blackout takes what the log knew of its producers together with their records.
+/// When a value was first sent, and when it was acknowledged: indexes into the history.
+#[derive(Default)]
+struct Way {
+    sent: Option<usize>,
+    acked: Option<usize>,
+}
+
+fn ways(evidence: &Evidence) -> BTreeMap<Value, Way> {
+    let mut ways: BTreeMap<Value, Way> = BTreeMap::new();
+    for (index, entry) in evidence.history.iter().enumerate() {
+        match &entry.event {
+            Event::Sent { value, .. } => ways.entry(*value).or_default().sent.get_or_insert(index),
+            Event::Acked { value, .. } => ways.entry(*value).or_default().acked.get_or_insert(index),
+            _ => continue,
+        };
+    }
+    ways
+}
+
+/// C2. A blackout takes what the log knew of its producers together with their records. Then it takes any sequence number, as
+/// Kafka's does: of two batches that were both on their way it may take the second, where it had just refused the first.
 pub(super) fn none_twice(evidence: &Evidence) -> Vec<String> {
     let mut found = Vec::new();
+    let ways = ways(evidence);
+    let may_swap = |at: &Place, first: u64, second: u64, producer: u32| {
+        let way = |sequence| ways.get(&Value { producer, sequence });
+        let (Some(first), Some(second)) = (way(first), way(second)) else { return false };
+        let after_one = |index: usize| evidence.blackouts().of_place(at).first().is_some_and(|one| *one < index);
+        let both = second.sent.is_some_and(|sent| first.acked.is_none_or(|acked| sent < acked));
+        both && second.acked.is_some_and(after_one)
+    };
     for ((place, broker), log) in evidence.logs.iter().filter(|((place, _), _)| !evidence.plain.contains(&place.topic))
     {
         let mut seen: BTreeMap<u32, (u64, Offset)> = BTreeMap::new();
@@ -66,6 +94,7 @@ pub(super) fn none_twice(evidence: &Evidence) -> Vec<String> {
             let Some(value) = kept.value else { continue };
             if let Some((before, at)) = seen.insert(value.producer, (value.sequence, kept.offset))
                 && before >= value.sequence
+                && (before == value.sequence || !may_swap(place, value.sequence, before, value.producer))
             {
                 let producer = value.producer;
                 found.push(format!(

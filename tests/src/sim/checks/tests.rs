@@ -84,6 +84,19 @@ fn c2_a_value_that_is_there_twice_or_too_late_is_seen() {
 }
 
 #[test]
+fn c2_a_blackout_excuses_two_batches_that_were_on_their_way_together_and_no_others() {
+    let sent = |sequence| Event::Sent { at: place(), value: value(sequence) };
+    let swapped: &[&[Kept]] = &[&[kept(0, 6), kept(1, 5)]];
+    let together = [sent(5), sent(6), acked(6, 0), acked(5, 1)];
+    assert_eq!(found("C2", &evidence([&blackout()[..], &together].concat(), swapped)), 0);
+    assert_eq!(found("C2", &evidence([&together[..], &blackout()].concat(), swapped)), 1, "it came later");
+    let one_by_one = [sent(5), acked(5, 1), sent(6), acked(6, 0)];
+    assert_eq!(found("C2", &evidence([&blackout()[..], &one_by_one].concat(), swapped)), 1);
+    let twice: &[&[Kept]] = &[&[kept(0, 5), kept(1, 5)]];
+    assert_eq!(found("C2", &evidence([&blackout()[..], &together].concat(), twice)), 1);
+}
+
+#[test]
 fn c4_an_offset_with_two_meanings_is_seen() {
     let log = [kept(0, 5)];
     tells_apart(

@@ -80,7 +80,8 @@ impl Member<'_> {
         }
         let (group, member) = (GROUP, self.number);
         let generation = self.generation.unwrap_or(-1);
-        let offsets: Vec<_> = self.read.iter().map(|(place, offset)| (place.clone(), *offset)).collect();
+        let is_new = |(place, offset): &(&Place, &Offset)| self.committed.get(*place) != Some(*offset);
+        let offsets: Vec<_> = self.read.iter().filter(is_new).map(|(place, offset)| (place.clone(), *offset)).collect();
         let recorder = &self.around.recorder;
         recorder.note(Event::Committing { group, member, generation, offsets: offsets.clone() });
         // A commit that failed is made up for by a later one.
