@@ -96,7 +96,7 @@ impl Position {
             ErrorCode::NONE => {}
             ErrorCode::OFFSET_OUT_OF_RANGE if self.read_from.take().is_some() => {
                 // A follower may lag behind: only the leader's word counts.
-                return Step::Again(ClientError::refused(what, row.code));
+                return Step::Again(ClientError::refused(what, ErrorCode::OFFSET_NOT_AVAILABLE));
             }
             ErrorCode::OFFSET_OUT_OF_RANGE => return self.out_of_range(what, config),
             code if code.is_retriable() => {
