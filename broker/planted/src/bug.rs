@@ -1,6 +1,6 @@
 //! The mistakes, most of which brokers were shipped with.
 
-/// A mistake. Each is made in one place, which names it.
+/// A mistake. It is made wherever its name stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bug {
     /// acks=all is answered as soon as the leader has the record.

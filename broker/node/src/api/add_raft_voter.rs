@@ -14,7 +14,7 @@ use super::call::Ctx;
 use super::code::{self, Code};
 use super::raft_voters::{By, Change, by_the_leader, code_of, is_ours};
 use super::view::text;
-use crate::quorum::{NodeId, QuorumNode, VoterError};
+use crate::quorum::{NodeId, QuorumNode};
 use crate::session::{Operation, Resource};
 
 pub(super) async fn handle(ctx: Ctx, request: AddRaftVoterRequest) -> AddRaftVoterResponse {
@@ -38,10 +38,7 @@ pub(super) async fn handle(ctx: Ctx, request: AddRaftVoterRequest) -> AddRaftVot
     let within = Duration::from_millis(u64::try_from(request.timeout_ms).unwrap_or(0).max(1000));
     let added = || AddRaftVoterResponse::default().with_error_message(None);
     match by_the_leader(&ctx, &request, within, Change::Add(id, at)).await {
-        (By::Here(Ok(())), _) => added(),
-        // The question whose answer was lost did it.
-        (By::Here(Err(VoterError::Duplicate(voter))), true) if voter == id => added(),
-        (By::There(answer), true) if answer.error_code == code::DUPLICATE_VOTER => added(),
+        (By::Here(Ok(())), _) | (_, true) => added(),
         (By::Here(Err(error)), _) => refused(code_of(&error), &error.to_string()),
         (By::There(answer), _) => answer,
         (By::Late, _) => refused(code::REQUEST_TIMED_OUT, "The node did not catch up in time."),

@@ -22,6 +22,14 @@ pub(super) enum Change {
 }
 
 impl Change {
+    /// Is it done, as far as this node knows?
+    async fn is_done(&self, quorum: &Quorum) -> bool {
+        match self {
+            Change::Add(id, _) => quorum.has_voter(*id).await,
+            Change::Remove(id) => !quorum.has_voter(*id).await,
+        }
+    }
+
     async fn here(&self, quorum: &Quorum) -> Result<(), VoterError> {
         match self {
             Change::Add(id, at) => quorum.add_voter(*id, at.clone()).await,
@@ -42,8 +50,8 @@ pub(super) enum By<A> {
     Nobody,
 }
 
-/// Lets the leader do it, wherever it is by then: the voters that are changed may cost it the lead. The second value: did an
-/// earlier question get no answer? Then it may be done already.
+/// Lets the leader do it, wherever it is by then: the voters that are changed may cost it the lead. The second value: an
+/// earlier question, whose answer was lost, did it, whatever the last answer says.
 pub(super) async fn by_the_leader<R: Request>(
     ctx: &Ctx,
     request: &R,
@@ -51,20 +59,22 @@ pub(super) async fn by_the_leader<R: Request>(
     change: Change,
 ) -> (By<R::Response>, bool) {
     let until = Instant::now() + within;
+    let quorum = &ctx.node.quorum;
+    let was_done = change.is_done(quorum).await;
     let mut was_lost = false;
     loop {
-        match timeout_at(until, change.here(&ctx.node.quorum)).await {
+        match timeout_at(until, change.here(quorum)).await {
             Ok(Err(VoterError::NotLeader)) if ctx.may_pass_on() => {}
-            Ok(done) => return (By::Here(done), was_lost),
-            Err(_) => return (By::Late, was_lost),
+            Ok(done) => return (By::Here(done), was_lost && !was_done && change.is_done(quorum).await),
+            Err(_) => return (By::Late, false),
         }
         let left = until.saturating_duration_since(Instant::now());
-        if let Some(answer) = elsewhere::ask_patiently(&ctx.node.quorum, ctx.version, request, left).await {
-            return (By::There(answer), was_lost);
+        if let Some(answer) = elsewhere::ask_patiently(quorum, ctx.version, request, left).await {
+            return (By::There(answer), was_lost && !was_done && change.is_done(quorum).await);
         }
         was_lost = true;
         if until.saturating_duration_since(Instant::now()) <= ASK_AGAIN {
-            return (By::Nobody, was_lost);
+            return (By::Nobody, false);
         }
         sleep(ASK_AGAIN).await;
     }

@@ -13,7 +13,7 @@ use super::call::Ctx;
 use super::code::{self, Code};
 use super::raft_voters::{By, Change, by_the_leader, code_of, is_ours};
 use super::view::text;
-use crate::quorum::{NodeId, VoterError};
+use crate::quorum::NodeId;
 use crate::session::{Operation, Resource};
 
 pub(super) async fn handle(ctx: Ctx, request: RemoveRaftVoterRequest) -> RemoveRaftVoterResponse {
@@ -27,10 +27,7 @@ pub(super) async fn handle(ctx: Ctx, request: RemoveRaftVoterRequest) -> RemoveR
     let within = Duration::from_millis(ctx.node.settings.now().network.request_timeout_ms);
     let removed = || RemoveRaftVoterResponse::default().with_error_message(None);
     match by_the_leader(&ctx, &request, within, Change::Remove(id)).await {
-        (By::Here(Ok(())), _) => removed(),
-        // The question whose answer was lost did it.
-        (By::Here(Err(VoterError::NotFound(_))), true) => removed(),
-        (By::There(answer), true) if answer.error_code == code::VOTER_NOT_FOUND => removed(),
+        (By::Here(Ok(())), _) | (_, true) => removed(),
         (By::Here(Err(error)), _) => refused(code_of(&error), &error.to_string()),
         (By::There(answer), _) => answer,
         (By::Late, _) => refused(code::REQUEST_TIMED_OUT, "The change was not committed in time."),

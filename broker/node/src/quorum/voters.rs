@@ -66,6 +66,12 @@ impl From<ChangeError> for VoterError {
 }
 
 impl Quorum {
+    /// Does it vote, as far as this node knows? Its directory may be left open (zero).
+    pub(crate) async fn has_voter(&self, id: NodeId) -> bool {
+        let is_meant = |voter: NodeId| voter == id || (voter.node == id.node && id.directory == Uuid::ZERO);
+        self.membership().await.voter_ids().any(is_meant)
+    }
+
     /// Makes the node at `at` a voter; its directory may be left open (zero). Give it a time limit: it waits until the node
     /// has caught up.
     ///

@@ -40,7 +40,8 @@ pub enum IsrRefusal {
     Overtaken,
     /// This controller did not decide: NOT_CONTROLLER (41), STALE_BROKER_EPOCH (77), any other error.
     Undecided,
-    /// No answer came, or the controller stepped down before it knew one: REQUEST_TIMED_OUT (7). The request may be applied now, later, or never.
+    /// No answer came, or the controller stepped down before it knew one: REQUEST_TIMED_OUT (7). The
+    /// request may be applied now, later, or never.
     Lost,
 }
 

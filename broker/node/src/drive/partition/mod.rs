@@ -33,9 +33,7 @@ pub(crate) use self::lead::{ProduceError, Produced};
 pub(crate) use self::replicas::FollowerFetch;
 use super::isr::Proposals;
 use super::waiters::{Awaits, Waiters};
-
-/// Target of the events that tell every step of a replica (`leads`, `proposes`, `high`, `ends`), for whoever watches a whole cluster.
-const TOLD: &str = "ballast::replica";
+use crate::quorum::TOLD;
 
 /// Whom a broker may ask for a partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -171,6 +171,9 @@ impl Applied {
 
 /// Tells the ISRs that are in place from now on, for whoever watches a whole cluster.
 fn tell_isrs(image: &Image, delta: &Delta) {
+    if !tracing::enabled!(target: TOLD, tracing::Level::TRACE) {
+        return;
+    }
     for (id, partition) in &delta.partitions_changed {
         let Some((topic, state)) = image.topic_by_id(*id).and_then(|topic| Some((topic, topic.partition(*partition)?)))
         else {
