@@ -4,6 +4,8 @@
 //! one of four ways and stays lost; writers ask again and again, without patience, so that what is measured is the cluster's
 //! time and not a client's.
 //!
+//! The same scene shows what a broker does to the others that was cut off from them and comes back.
+//!
 //! Read next: `load/probe` (the writers).
 
 use ballast_wire::BrokerId;
@@ -27,6 +29,9 @@ const SETUP_MS_MAX: i64 = 60_000;
 const CALM_MS: i64 = 4_000;
 /// After so many ms without a write a partition counts as lost for good.
 const GIVEN_UP_MS: i64 = 60_000;
+
+/// How long a broker that is back is watched, in ms: longer than any wait of a voter.
+const SETTLED_MS: i64 = 15_000;
 
 /// How a leader is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,44 +74,106 @@ pub struct Gap {
 /// If the cluster does not come to its feet, or a broker or a client panics.
 #[must_use]
 pub fn lose(seed: u64, loss: Loss, victim: Victim) -> (Vec<Gap>, Recorder) {
-    let mut cluster = Cluster::new(seed, Shape::Three, Mistake::None);
-    let recorder = cluster.recorder().clone();
-    let _listening = trace::listen(recorder.clone());
-    let around = Surroundings {
-        seed,
-        bootstrap: cluster.bootstrap(),
-        time: cluster.time().clone(),
-        recorder: recorder.clone(),
-        phase: Phase::default(),
-    };
-    let mut clients = vec!["admin".to_owned()];
-    cluster.client("admin", administer(around.clone(), vec![TOPIC], Shape::Three.replicas()));
-    for place in TOPIC.places() {
-        let name = format!("writer{}", place.partition);
-        cluster.client(&name, probe(around.clone(), place));
-        clients.push(name);
-    }
-    let all_written =
-        |recorder: &Recorder| TOPIC.places().iter().all(|place| first_written(recorder, place, 0).is_some());
-    run_until(&mut cluster, &recorder, SETUP_MS_MAX, all_written);
-    assert!(all_written(&recorder), "seed {seed}: the cluster took no writes within {SETUP_MS_MAX} ms");
-    let calm_ms = CALM_MS + around.dice("the moment").between(0, 1_000) as i64;
-    run_until(&mut cluster, &recorder, calm_ms, |_| false);
-
-    let controller = recorder.last(|event| said(event, |what| *what == BrokerEvent::Controls)).expect("one leads");
-    let leaders: Vec<(Place, BrokerId)> =
-        TOPIC.places().into_iter().filter_map(|place| Some((place.clone(), leader(&recorder, &place)?))).collect();
-    let is_wanted = |id: BrokerId| (id == controller) == (victim == Victim::Controller);
+    let mut scene = Scene::set(seed);
+    let leaders: Vec<(Place, BrokerId)> = TOPIC
+        .places()
+        .into_iter()
+        .filter_map(|place| Some((place.clone(), leader(&scene.recorder, &place)?)))
+        .collect();
+    let is_wanted = |id: BrokerId| (id == scene.controller) == (victim == Victim::Controller);
     let (_, id) = *leaders.iter().find(|(_, id)| is_wanted(*id)).expect("each broker leads one of three partitions");
-    let lost_ms = recorder.now_ms();
-    recorder.note(Event::Fault(format!("broker {id} is lost: {loss:?}")));
-    strike(&mut cluster, id, loss, &clients);
+    let lost_ms = scene.strike(id, loss);
 
     let led: Vec<Place> = leaders.into_iter().filter(|(_, leader)| *leader == id).map(|(place, _)| place).collect();
     let back = |recorder: &Recorder| led.iter().all(|place| first_written(recorder, place, lost_ms).is_some());
-    run_until(&mut cluster, &recorder, GIVEN_UP_MS, back);
+    scene.run_until(GIVEN_UP_MS, back);
+    let recorder = scene.recorder.clone();
     let gap = |at: Place| Gap { ms: first_written(&recorder, &at, lost_ms).map(|ms| ms - lost_ms), at };
     (led.into_iter().map(gap).collect(), recorder)
+}
+
+/// Cuts a broker that does not lead the quorum off from the others for `away_ms`, and lets it come back: gives the votes and reigns that
+/// were told since, which a healthy leader should not see, and the history.
+///
+/// # Panics
+/// As [`lose`].
+#[must_use]
+pub fn cut_off_and_come_back(seed: u64, away_ms: i64) -> (Vec<BrokerEvent>, Recorder) {
+    let mut scene = Scene::set(seed);
+    let is_other = |id: &&BrokerId| **id != scene.controller;
+    let id = *scene.cluster.machines().keys().find(is_other).expect("two of three do not lead");
+    let cut_ms = scene.strike(id, Loss::CutFromBrokers);
+    scene.run_until(away_ms, |_| false);
+    let others: Vec<BrokerId> = scene.cluster.machines().keys().copied().filter(|other| *other != id).collect();
+    others.iter().for_each(|other| scene.cluster.mend_latency(id, *other));
+    scene.recorder.note(Event::Fault(format!("broker {id} is back")));
+    scene.run_until(SETTLED_MS, |_| false);
+    let told = scene.recorder.look(|entries| {
+        let since = entries.iter().filter(|entry| entry.ms >= cut_ms);
+        let told = since.filter_map(|entry| match &entry.event {
+            Event::Broker { what: what @ (BrokerEvent::Votes { .. } | BrokerEvent::Controls), .. } => {
+                Some(what.clone())
+            }
+            _ => None,
+        });
+        told.collect()
+    });
+    (told, scene.recorder)
+}
+
+/// Three brokers at work, undisturbed so far.
+struct Scene {
+    cluster: Cluster,
+    recorder: Recorder,
+    clients: Vec<String>,
+    /// Who leads the quorum.
+    controller: BrokerId,
+    _listening: trace::Listening,
+}
+
+impl Scene {
+    fn set(seed: u64) -> Scene {
+        let mut cluster = Cluster::new(seed, Shape::Three, Mistake::None);
+        let recorder = cluster.recorder().clone();
+        let listening = trace::listen(recorder.clone());
+        let around = Surroundings {
+            seed,
+            bootstrap: cluster.bootstrap(),
+            time: cluster.time().clone(),
+            recorder: recorder.clone(),
+            phase: Phase::default(),
+        };
+        let mut clients = vec!["admin".to_owned()];
+        cluster.client("admin", administer(around.clone(), vec![TOPIC], Shape::Three.replicas()));
+        for place in TOPIC.places() {
+            let name = format!("writer{}", place.partition);
+            cluster.client(&name, probe(around.clone(), place));
+            clients.push(name);
+        }
+        let mut scene = Scene { cluster, recorder, clients, controller: 0, _listening: listening };
+        let all_written =
+            |recorder: &Recorder| TOPIC.places().iter().all(|place| first_written(recorder, place, 0).is_some());
+        scene.run_until(SETUP_MS_MAX, all_written);
+        assert!(all_written(&scene.recorder), "seed {seed}: the cluster took no writes within {SETUP_MS_MAX} ms");
+        scene.run_until(CALM_MS + around.dice("the moment").between(0, 1_000) as i64, |_| false);
+        let controls = |event: &Event| said(event, |what| *what == BrokerEvent::Controls);
+        scene.controller = scene.recorder.last(controls).expect("one leads");
+        scene
+    }
+
+    /// Gives the time of the loss, in ms.
+    fn strike(&mut self, id: BrokerId, loss: Loss) -> i64 {
+        self.recorder.note(Event::Fault(format!("broker {id} is lost: {loss:?}")));
+        strike(&mut self.cluster, id, loss, &self.clients);
+        self.recorder.now_ms()
+    }
+
+    fn run_until(&mut self, ms: i64, done: impl Fn(&Recorder) -> bool) {
+        let end = self.recorder.now_ms() + ms;
+        while self.recorder.now_ms() < end && !done(&self.recorder) {
+            self.cluster.step();
+        }
+    }
 }
 
 fn strike(cluster: &mut Cluster, id: BrokerId, loss: Loss, clients: &[String]) {
@@ -120,13 +187,6 @@ fn strike(cluster: &mut Cluster, id: BrokerId, loss: Loss, clients: &[String]) {
             brokers.iter().chain(clients).for_each(|other| network.partition(me.as_str(), other.as_str()));
         }
         Loss::Frozen => brokers.iter().chain(clients).for_each(|other| network.hold(me.as_str(), other.as_str())),
-    }
-}
-
-fn run_until(cluster: &mut Cluster, recorder: &Recorder, ms: i64, done: impl Fn(&Recorder) -> bool) {
-    let end = recorder.now_ms() + ms;
-    while recorder.now_ms() < end && !done(recorder) {
-        cluster.step();
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! `BALLAST_SEEDS=200` asks more seeds, `BALLAST_STORY=1` prints where the time went.
 
-use ballast_tests::sim::failover::{LOSSES, Loss, Victim, lose};
+use ballast_tests::sim::failover::{LOSSES, Loss, Victim, cut_off_and_come_back, lose};
 use ballast_tests::sim::run::seeds;
 
 /// `broker.session.timeout.ms` of the simulated brokers.
@@ -44,4 +44,15 @@ fn writes_resume_within_the_session_timeout_and_a_second() {
 #[test]
 fn writes_resume_after_one_election_more_when_the_controller_is_lost_too() {
     all_resume(Victim::Controller, ELECTION_MS + SESSION_MS + BESIDE_MS);
+}
+
+#[test]
+fn a_voter_that_was_cut_off_raises_no_term_and_does_not_depose_the_leader_when_it_is_back() {
+    for seed in seeds(4) {
+        let (told, recorder) = cut_off_and_come_back(seed, 20_000);
+        if std::env::var_os("BALLAST_STORY").is_some() {
+            recorder.entries().iter().for_each(|entry| println!("{} {:?}", entry.ms, entry.event));
+        }
+        assert!(told.is_empty(), "BALLAST_SEED={seed}: {told:?}");
+    }
 }

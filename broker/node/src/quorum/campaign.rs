@@ -1,10 +1,10 @@
 //! When this node stands for election: a machine that is stepped, and the task that looks, waits and asks openraft.
 //!
 //! ```text
-//! a leader ── silent for `silence` and a little ──► stand ──► elected
-//!                                                    │  ▲
-//!                                                    └──┘ no majority for `election` and a little; later if another's log is
-//!                                                         longer, almost at once if we were outbid by one that cannot win
+//! a leader ── silent for `silence` and a little ──► ask ── a majority would vote for it ──► stand ──► elected
+//!                                                    ▲ │ it would not                          │
+//!                                                    └─┴───────────────────────────────────────┘ no majority for `election` and
+//!                     a little; later if another's log is longer, almost at once if we were outbid by one that cannot win
 //! ```
 //! openraft's own timer draws one number in its life, waits its leader's lease longer than that, and looks every other
 //! heartbeat: a fail-over took 3 to 4 s at Kafka's defaults, and two survivors whose numbers are close meet in each round.
@@ -14,7 +14,9 @@
 //! Holds: elections are safe whoever stands when; this decides only how soon one succeeds. Every wait has a random part, and
 //! a new one each time.
 //!
-//! Read next: `leadership` (what a won election is worth), `serve` and `network` (who notes the signs).
+//! Read next: poll (who would vote for it), `leadership` (what a won election is worth), `serve` and `network` (who notes the signs).
+
+mod poll;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,9 +25,11 @@ use openraft::{Raft, ServerState};
 use parking_lot::Mutex;
 use rand_core::RngCore as _;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
+use super::network::Reach;
 use super::runtime::Rng;
+use super::store::Store;
 use super::types::{Metrics, NodeId, TypeConfig, Vote};
 
 /// How patient the quorum is.
@@ -102,7 +106,7 @@ impl Signs {
 }
 
 /// What one look at openraft shows.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Look {
     vote: Vote,
     /// May it stand: a voter that does not lead?
@@ -128,22 +132,26 @@ struct Campaign {
     /// When it stands; never, while it may not.
     at: Option<Instant>,
     is_outbid: bool,
+    /// When it asked whether it should stand, in the present wait.
+    asked_at: Option<Instant>,
 }
 
 impl Campaign {
     fn new(timers: Timers, rng: Rng) -> Campaign {
-        Campaign { timers, rng, vote: None, patience: Duration::ZERO, at: None, is_outbid: false }
+        Campaign { timers, rng, vote: None, patience: Duration::ZERO, at: None, is_outbid: false, asked_at: None }
     }
 
     /// Another vote begins another wait.
     fn look(&mut self, now: Instant, look: Look) {
         if !look.may_stand {
             (self.at, self.vote, self.is_outbid) = (None, Some(look.vote), false);
+            self.asked_at = None;
         } else if self.at.is_none() || self.vote != Some(look.vote) {
             self.vote = Some(look.vote);
             self.is_outbid &= !look.vote.committed;
+            self.asked_at = None;
             self.patience = match (look.vote.committed, self.is_outbid) {
-                (true, _) => self.timers.silence + self.random(self.timers.backoff.min(self.timers.silence / 4)),
+                (true, _) => self.patience_with_a_leader(),
                 (false, true) => self.random(self.timers.backoff / 4),
                 (false, false) => self.timers.election + self.random(self.timers.backoff),
             };
@@ -156,8 +164,16 @@ impl Campaign {
         self.vote.filter(|vote| vote.committed).map(|vote| vote.leader_id.node_id)
     }
 
-    /// That leader gave a sign of life.
+    fn patience_with_a_leader(&mut self) -> Duration {
+        self.timers.silence + self.random(self.timers.backoff.min(self.timers.silence / 4))
+    }
+
+    /// That leader gave a sign of life: one that asked whether it should stand has a leader again.
     fn heard(&mut self, when: Instant) {
+        if self.asked_at.is_some_and(|asked| asked < when) {
+            self.asked_at = None;
+            self.patience = self.patience_with_a_leader();
+        }
         self.at = self.at.map(|at| at.max(when + self.patience));
     }
 
@@ -175,11 +191,11 @@ impl Campaign {
         }
     }
 
-    /// Is it time to stand? Then the next wait begins.
-    fn stands(&mut self, now: Instant) -> bool {
+    /// Is it time to ask, and to stand? Then the next wait begins.
+    fn asks(&mut self, now: Instant) -> bool {
         let is_time = self.at.is_some_and(|at| at <= now);
         if is_time {
-            self.is_outbid = false;
+            (self.is_outbid, self.asked_at) = (false, Some(now));
             self.patience = self.timers.election + self.random(self.timers.backoff);
             self.at = Some(now + self.patience);
         }
@@ -193,28 +209,56 @@ impl Campaign {
     }
 }
 
+/// A node that may stand for election.
+pub(super) struct Candidate {
+    pub(super) me: NodeId,
+    pub(super) raft: Raft<TypeConfig>,
+    pub(super) store: Store,
+    pub(super) signs: Arc<Signs>,
+    pub(super) reach: Option<Reach>,
+    pub(super) timers: Timers,
+}
+
 /// Stands for election whenever it is time, until openraft is gone. One that may not vote never does.
-pub(super) async fn run(raft: Raft<TypeConfig>, signs: Arc<Signs>, timers: Timers, seed: u64, may_vote: bool) {
+pub(super) async fn run(candidate: Candidate, seed: u64, may_vote: bool) {
     if !may_vote {
         return;
     }
+    let Candidate { raft, signs, timers, .. } = &candidate;
     let mut metrics = raft.metrics();
-    let mut campaign = Campaign::new(timers, Rng::new(seed));
+    let mut campaign = Campaign::new(*timers, Rng::new(seed));
     loop {
         let now = Instant::now();
         if let Some(why) = signs.take_lost() {
             campaign.lost(now, why);
         }
-        campaign.look(now, Look::at(&metrics.borrow_and_update()));
-        if let Some(when) = campaign.leader().and_then(|leader| signs.heard_of(leader)) {
+        let look = Look::at(&metrics.borrow_and_update());
+        campaign.look(now, look);
+        let heard = |campaign: &Campaign| campaign.leader().and_then(|leader| signs.heard_of(leader));
+        if let Some(when) = heard(&campaign) {
             campaign.heard(when);
         }
-        if campaign.stands(now) && raft.trigger().elect().await.is_err() {
-            return;
+        if campaign.asks(now) {
+            // The world may have changed while it asked.
+            let is_backed = candidate.is_backed().await && heard(&campaign).is_none_or(|when| when < now);
+            let is_same = Look::at(&metrics.borrow()) == look;
+            if is_backed && is_same && raft.trigger().elect().await.is_err() {
+                return;
+            }
         }
         if !until(campaign.at, &mut metrics).await {
             return;
         }
+    }
+}
+
+impl Candidate {
+    /// Would a majority vote for it? Not if the answers take longer than an election.
+    async fn is_backed(&self) -> bool {
+        let asked = poll::would_be_elected(self);
+        let is_backed = timeout(self.timers.election, asked).await == Ok(true);
+        tracing::debug!(is_backed, "asked whether to stand for election");
+        is_backed
     }
 }
 

@@ -25,7 +25,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::campaign::Signs;
+use super::campaign::{Signs, Timers};
 use super::describe::QuorumView;
 use super::error::{Fault, ProposeError, QuorumError};
 use super::first_start::Held;
@@ -53,6 +53,7 @@ pub struct Quorum {
     pub(super) fault: Fault,
     pub(super) me: NodeId,
     pub(super) may_vote: bool,
+    pub(super) timers: Timers,
     pub(super) reach: Option<Reach>,
     pub(super) held: Held,
     pub(super) incoming: Mutex<Incoming>,

@@ -46,11 +46,8 @@ pub(super) struct Look {
 
 impl Look {
     fn at(metrics: &Metrics, silence_max: Duration) -> Look {
-        let is_heard = is_heard(metrics.millis_since_quorum_ack, silence_max);
-        let leads = metrics.running_state.is_ok() && metrics.state == ServerState::Leader && metrics.vote.committed;
-        let leads = leads && is_heard;
         Look {
-            leader_id: leads.then_some(metrics.vote.leader_id),
+            leader_id: is_followed(metrics, silence_max).then_some(metrics.vote.leader_id),
             last_index: metrics.last_log_index,
             applied_index: metrics.last_applied.map(|applied| applied.index),
         }
@@ -70,6 +67,12 @@ impl Reign {
         let since = self.0.get_or_insert(Since { leader_id, needs: look.last_index.unwrap_or(0) });
         Verdict { ended, leads: look.applied_index.is_some_and(|applied| applied >= since.needs) }
     }
+}
+
+/// Does this node lead, with a majority that has answered it within `silence_max`?
+pub(super) fn is_followed(metrics: &Metrics, silence_max: Duration) -> bool {
+    let leads = metrics.running_state.is_ok() && metrics.state == ServerState::Leader && metrics.vote.committed;
+    leads && is_heard(metrics.millis_since_quorum_ack, silence_max)
 }
 
 /// Has a majority answered lately? Who leads alone does not know that others have elected another: openraft lets it lead on.

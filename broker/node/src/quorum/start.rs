@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::campaign::{self, Signs, Timers};
+use super::campaign::{self, Candidate, Signs, Timers};
 use super::error::{Fault, QuorumError};
 use super::first_start::Held;
 use super::handle::{Quorum, cause_of};
@@ -82,7 +82,15 @@ impl Quorum {
         let (tell, leads) = watch::channel(false);
         // By then the others have waited, and are about to elect another.
         let watcher = tokio::spawn(leadership::watch(raft.metrics(), tell, timers.silence));
-        let standing = campaign::run(raft.clone(), Arc::clone(&signs), timers, random_u64(&*entropy), may_vote);
+        let candidate = Candidate {
+            me,
+            raft: raft.clone(),
+            store: store.clone(),
+            signs: Arc::clone(&signs),
+            reach: reach.clone(),
+            timers,
+        };
+        let standing = campaign::run(candidate, random_u64(&*entropy), may_vote);
         let tasks = [watcher, tokio::spawn(standing)];
         let (held, incoming) = (held, Mutex::default());
         let (counted_at, has_caught_up) = (Mutex::new(Instant::now()), AtomicBool::new(false));
@@ -96,6 +104,7 @@ impl Quorum {
             fault,
             me,
             may_vote,
+            timers,
             reach,
             held,
             incoming,

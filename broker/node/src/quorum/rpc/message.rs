@@ -10,6 +10,7 @@
 //! identify := nothing        answer := node id | voters that are held: 0 | 1, node ids with addresses | may vote u8
 //! join     := address | cluster id: 0 | 1, 16 bytes | may vote u8
 //! voters   := node ids with addresses      read index := nothing, answer := index u64
+//! pre-vote := last (option log id)                               answer := granted u8 | last (option log id)
 //! ```
 //! Holds: a term above i32::MAX, which no log can keep, is refused here.
 
@@ -96,6 +97,32 @@ impl Joining {
     pub(in super::super) fn read(reader: &mut Reader<'_>) -> Result<Joining, CodecError> {
         Ok(Joining { at: reader.node()?, cluster: reader.option(Reader::uuid)?, may_vote: reader.bool()? })
     }
+}
+
+/// Whether a node would vote, and how far its own log goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) struct PreVoted {
+    pub(in super::super) is_granted: bool,
+    pub(in super::super) last: Option<LogId>,
+}
+
+impl PreVoted {
+    pub(in super::super) fn put(&self, out: &mut Vec<u8>) {
+        out.push(u8::from(self.is_granted));
+        put_last(out, self.last.as_ref());
+    }
+
+    pub(in super::super) fn read(reader: &mut Reader<'_>) -> Result<PreVoted, CodecError> {
+        Ok(PreVoted { is_granted: reader.bool()?, last: last_of(reader)? })
+    }
+}
+
+pub(in super::super) fn put_last(out: &mut Vec<u8>, last: Option<&LogId>) {
+    put_option(out, last, put_log_id);
+}
+
+pub(in super::super) fn last_of(reader: &mut Reader<'_>) -> Result<Option<LogId>, CodecError> {
+    reader.option(log_id_of)
 }
 
 pub(in super::super) fn put_append(out: &mut Vec<u8>, append: &Append) {
@@ -305,13 +332,16 @@ mod tests {
         let identity = Identity { id: node(1), held: Some(voters), may_vote: false };
         let address = QuorumNode { host: "a".to_owned(), port: 7 };
         let joining = Joining { at: address, cluster: Some(Uuid([3; 16])), may_vote: true };
+        let pre_voted = PreVoted { is_granted: true, last: Some(at(3, 9)) };
         let mut bytes = Vec::new();
+        pre_voted.put(&mut bytes);
         put_ballot(&mut bytes, &ballot);
         put_voted(&mut bytes, &voted);
         identity.put(&mut bytes);
         joining.put(&mut bytes);
         put_snapshot(&mut bytes, &chunk);
         let mut reader = Reader(&bytes);
+        assert_eq!(PreVoted::read(&mut reader).unwrap(), pre_voted);
         assert_eq!(ballot_of(&mut reader).unwrap(), ballot);
         assert_eq!(voted_of(&mut reader).unwrap(), voted);
         assert_eq!(Identity::read(&mut reader).unwrap(), identity);

@@ -3,7 +3,7 @@
 //! ```text
 //! request := to (option node id) | from node id | what the key says          answer := 0 | what the key says
 //! key    20000 append  20001 vote  20002 snapshot chunk  20003 identify           | 1 wrong node: node id that is here
-//!        20004 first voters  20005 join  20006 read index                         | 2 not leader: option (node id, node)
+//!        20004 first voters  20005 join  20006 read index  20007 pre-vote         | 2 not leader: option (node id, node)
 //! version 0                                                                       | 3 not now: text   4 chunk: offset wanted
 //!                                                                                 | 5 never: text
 //! ```
@@ -20,8 +20,8 @@ use super::codec::{CodecError, Reader, put_node, put_node_id, put_option};
 use super::types::{NodeId, QuorumNode};
 
 pub(super) use message::{
-    Ask, Identity, Joining, Snapshot, Voters, append_of, appended_of, ballot_of, index_of, put_append, put_appended,
-    put_ballot, put_snapshot, put_voted, snapshot_of, vote_of, voted_of,
+    Ask, Identity, Joining, PreVoted, Snapshot, Voters, append_of, appended_of, ballot_of, index_of, last_of,
+    put_append, put_appended, put_ballot, put_last, put_snapshot, put_voted, snapshot_of, vote_of, voted_of,
 };
 
 /// One version of every private key so far.
@@ -33,6 +33,7 @@ pub(crate) const IDENTIFY: ApiKey = ApiKey(20_003);
 pub(crate) const FIRST_VOTERS: ApiKey = ApiKey(20_004);
 pub(crate) const JOIN: ApiKey = ApiKey(20_005);
 pub(crate) const READ_INDEX: ApiKey = ApiKey(20_006);
+pub(crate) const PRE_VOTE: ApiKey = ApiKey(20_007);
 
 /// Texts are for people: longer ones are cut.
 const TEXT_BYTES_MAX: usize = 1024;

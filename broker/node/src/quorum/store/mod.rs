@@ -70,6 +70,11 @@ impl Store {
         self.0.serial.run(move || Ok(log.close().map(drop)?)).await
     }
 
+    /// The last entry, or the last that was purged; it may be on its way to the disk.
+    pub(super) fn last(&self) -> Option<LogId> {
+        self.0.entries.lock().last()
+    }
+
     #[expect(clippy::result_large_err, reason = "what openraft's traits return")]
     fn raise<T>(&self, result: Result<T, QuorumError>) -> Result<T, StorageError> {
         result.map_err(|error| self.0.fault.raise(error))
