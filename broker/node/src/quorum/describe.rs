@@ -35,6 +35,14 @@ pub struct ReplicaView {
     pub last_caught_up_ms: i64,
 }
 
+/// Who leads, as far as this node knows. A leader that removed itself leads until that is committed; then it has resigned, although
+/// its vote is the last that was heard of.
+fn leader_of(metrics: &Metrics) -> Option<NodeId> {
+    let stored = &metrics.membership_config;
+    let is_in_force = *stored.log_id() <= metrics.last_applied;
+    metrics.current_leader.filter(|leader| !is_in_force || stored.membership().get_node(leader).is_some())
+}
+
 impl QuorumView {
     pub(super) fn of(metrics: &Metrics, contacts: &BTreeMap<NodeId, Contact>) -> QuorumView {
         let membership = metrics.membership_config.membership();
@@ -60,11 +68,42 @@ impl QuorumView {
         let views =
             |members: Vec<(&NodeId, &QuorumNode)>| members.into_iter().map(|(id, node)| view(id, node)).collect();
         QuorumView {
-            leader: metrics.current_leader,
+            leader: leader_of(metrics),
             epoch: metrics.current_term,
             high_watermark: next_index(metrics.last_applied.as_ref()),
             voters: views(voters),
             observers: views(observers),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use openraft::LeaderId;
+
+    use super::super::types::{LogId, Membership, StoredMembership};
+    use super::*;
+
+    /// What node 2 sees that follows node 1, in a quorum whose members are `members` since entry 7.
+    fn seen(members: &[u64], applied: u64) -> Metrics {
+        let at = |index| Some(LogId { leader_id: LeaderId::new(3, NodeId::from(1)), index });
+        let ids: BTreeSet<NodeId> = members.iter().copied().map(NodeId::from).collect();
+        let membership = Membership::new(vec![ids.clone()], ids);
+        Metrics {
+            current_leader: Some(NodeId::from(1)),
+            membership_config: StoredMembership::new(at(7), membership).into(),
+            last_applied: at(applied),
+            ..Metrics::new_initial(NodeId::from(2))
+        }
+    }
+
+    #[test]
+    fn a_leader_that_removed_itself_leads_until_that_is_committed_and_not_a_moment_longer() {
+        let leader = |metrics: &Metrics| QuorumView::of(metrics, &BTreeMap::new()).leader;
+        assert_eq!(leader(&seen(&[1, 2, 3], 7)), Some(NodeId::from(1)));
+        assert_eq!(leader(&seen(&[2, 3], 6)), Some(NodeId::from(1)), "it still decides, on its own removal");
+        assert_eq!(leader(&seen(&[2, 3], 7)), None, "it has resigned, and nobody was elected yet");
     }
 }
