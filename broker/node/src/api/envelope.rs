@@ -1,8 +1,12 @@
 //! Envelope (key 58), version 0, on controller listeners: a client's request that another broker has sent on.
 //!
-//! It is served as if the client had sent it here. Who may act for the cluster may say who the client is (31 otherwise); an API
-//! that is not the controller's is not taken (42), nor a version that is not served (35), nor a principal that nobody can read (97). A node that does not lead says so
-//! (41), and the broker looks for who does.
+//! It is served as if the client had sent it here. Who may act for the cluster may say who the client is (31 otherwise).
+//! ```text
+//! 41  a node that does not lead: the broker looks for who does        97  a principal that nobody can read
+//! 42  an address that is none; an API that is not the controller's
+//! 35  what the client has sent: no request at all, of an unknown API or version, or with a body that does not decode
+//! ```
+//! As in Kafka 35 tells a fault of what is inside from one of the envelope itself.
 
 use std::sync::Arc;
 
@@ -31,7 +35,8 @@ pub(super) fn start(call: Call) -> BoxFuture<'static, Answer> {
             Err(code) => Err(code),
             Ok(running) => match running.await {
                 Answer::Send(pieces) => joined(pieces.iter()).ok_or(code::UNKNOWN_SERVER_ERROR),
-                Answer::Silent | Answer::Close(_) => Err(code::INVALID_REQUEST),
+                // The body did not decode.
+                Answer::Silent | Answer::Close(_) => Err(code::UNSUPPORTED_VERSION),
             },
         };
         let index = node.metadata.image().index();
@@ -51,7 +56,8 @@ fn begin(call: Call) -> Result<BoxFuture<'static, Answer>, Code> {
         NotOpened::Form => code::INVALID_REQUEST,
         NotOpened::Principal => code::PRINCIPAL_DESERIALIZATION_FAILURE,
     })?;
-    let (header, body) = RequestHeader::parse(&request).map_err(|_| code::INVALID_REQUEST)?;
+    let (header, body) = RequestHeader::parse(&request).map_err(|_| code::UNSUPPORTED_VERSION)?;
+    kafka_protocol::messages::ApiKey::try_from(header.key.0).map_err(|()| code::UNSUPPORTED_VERSION)?;
     let api = TABLE.iter().find(|api| api.key == header.key && api.by != By::Node).ok_or(code::INVALID_REQUEST)?;
     if !(api.min..=api.max).contains(&header.version) {
         return Err(code::UNSUPPORTED_VERSION);

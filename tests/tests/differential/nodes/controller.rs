@@ -238,6 +238,24 @@ pub(super) const CASES: &[Case] = &[
         let body = encoded(0, &ApiVersionsRequest::default());
         side.ask(v, &envelope(ANONYMOUS, [&PLAIN_HEADER[..], &body].concat()));
     }),
+    refused(ENVELOPE, 35, "with nothing within", |side, v| {
+        at(side, true);
+        side.ask(v, &envelope(ANONYMOUS, Vec::new()));
+    }),
+    refused(ENVELOPE, 35, "a request within that ends with its header", |side, v| {
+        at(side, true);
+        side.ask(v, &envelope(ANONYMOUS, FLEXIBLE_HEADER.to_vec()));
+    }),
+    refused(ENVELOPE, 35, "an API within that nobody knows", |side, v| {
+        at(side, true);
+        side.ask(v, &envelope(ANONYMOUS, [&[0x30, 0x39][..], &PLAIN_HEADER[2..]].concat()));
+    }),
+    refused(ENVELOPE, 42, "from an address that is none", |side, v| {
+        at(side, true);
+        let body = encoded(1, &IncrementalAlterConfigsRequest::default());
+        let within = envelope(ANONYMOUS, [&FLEXIBLE_HEADER[..], &body].concat());
+        side.ask(v, &within.with_client_host_address(Bytes::from_static(&[127, 0])));
+    }),
     refused(ENVELOPE, 97, "in nobody's name", |side, v| {
         at(side, true);
         let body = encoded(0, &ApiVersionsRequest::default());
