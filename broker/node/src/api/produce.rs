@@ -27,7 +27,7 @@ use super::call::{Call, Ctx};
 use super::code::{self, Code};
 use super::view;
 use crate::drive::partition::{LeaderHint, Partition, ProduceError, Produced, Refused};
-use crate::drive::waiters::Until;
+use crate::drive::waiters::{Kept, Until};
 use crate::net::conn::Answer;
 use crate::node::{TopicKey, Whereabouts};
 use crate::session::{Operation, Resource};
@@ -41,7 +41,7 @@ const ADMIN_CLIENT: &str = "__admin_client";
 /// What has become of one partition so far.
 enum State {
     Done(ProducedPartition<'static>),
-    Waiting(Arc<Partition>, Produced),
+    Waiting(Produced),
 }
 
 struct Row {
@@ -72,7 +72,7 @@ pub(super) fn start(call: Call) -> BoxFuture<'static, Answer> {
     drop(request);
     drop((body, charge));
     Box::pin(async move {
-        let topics = settle(topics, acks, Duration::from_millis(timeout_ms)).await;
+        let topics = settle(topics, Duration::from_millis(timeout_ms)).await;
         if has_errors(&topics) {
             ctx.node.metrics.failed_produce_requests.fetch_add(1, Ordering::Relaxed);
         }
@@ -166,7 +166,7 @@ fn append_one(
     index: PartitionIndex,
     records: Option<&Bytes>,
     refused: Option<Code>,
-) -> Result<(Arc<Partition>, Produced), Failure> {
+) -> Result<Produced, Failure> {
     if !ctx.may(Operation::Write, Resource::Topic(topic)) {
         return Err(Failure::plain(code::TOPIC_AUTHORIZATION_FAILED));
     }
@@ -192,9 +192,7 @@ fn append_one(
         return Err(Failure { message: Some(message), ..Failure::plain(code::KAFKA_STORAGE_ERROR) });
     }
     let Some(records) = records else { return Err(Failure::plain(code::INVALID_RECORD)) };
-    append(ctx, acks, &partition, records)
-        .map(|produced| (Arc::clone(&partition), produced))
-        .map_err(|error| Failure::of(&partition, error))
+    append(ctx, acks, &partition, records).map_err(|error| Failure::of(&partition, error))
 }
 
 fn append(ctx: &Ctx, acks: i16, partition: &Arc<Partition>, records: &Bytes) -> Result<Produced, ProduceError> {
@@ -212,9 +210,9 @@ fn append(ctx: &Ctx, acks: i16, partition: &Arc<Partition>, records: &Bytes) -> 
     Ok(produced)
 }
 
-fn row(index: PartitionIndex, appended: Result<(Arc<Partition>, Produced), Failure>) -> Row {
+fn row(index: PartitionIndex, appended: Result<Produced, Failure>) -> Row {
     match appended {
-        Ok((partition, produced)) => Row { index, hint: None, state: State::Waiting(partition, produced) },
+        Ok(produced) => Row { index, hint: None, state: State::Waiting(produced) },
         Err(failure) => Row { index, hint: failure.hint, state: State::Done(refused_row(index, failure)) },
     }
 }
@@ -230,22 +228,22 @@ fn refused_row(index: PartitionIndex, failure: Failure) -> ProducedPartition<'st
 }
 
 /// Waits for every partition, all within one time.
-async fn settle(mut topics: Vec<Topic>, acks: i16, time: Duration) -> Vec<Topic> {
+async fn settle(mut topics: Vec<Topic>, time: Duration) -> Vec<Topic> {
     let until = tokio::time::Instant::now() + time;
     for row in topics.iter_mut().flat_map(|topic| &mut topic.rows) {
-        if let State::Waiting(partition, produced) = &mut row.state {
+        if let State::Waiting(produced) = &mut row.state {
             let outcome = match produced.wait.try_recv() {
                 Ok(outcome) => Ok(outcome),
                 Err(_) => wait(produced, until).await,
             };
-            row.state = State::Done(settled_row(row.index, partition, produced, acks, outcome));
+            row.state = State::Done(settled_row(row.index, produced, outcome));
         }
     }
     topics
 }
 
 /// The code when the wait itself failed.
-async fn wait(produced: &mut Produced, until: tokio::time::Instant) -> Result<Result<(), AppendError>, Code> {
+async fn wait(produced: &mut Produced, until: tokio::time::Instant) -> Result<Result<Kept, AppendError>, Code> {
     let left = until.saturating_duration_since(tokio::time::Instant::now());
     match timeout(left, &mut produced.wait).await {
         Ok(Ok(outcome)) => Ok(outcome),
@@ -257,14 +255,12 @@ async fn wait(produced: &mut Produced, until: tokio::time::Instant) -> Result<Re
 
 fn settled_row(
     index: PartitionIndex,
-    partition: &Partition,
     produced: &Produced,
-    acks: i16,
-    outcome: Result<Result<(), AppendError>, Code>,
+    outcome: Result<Result<Kept, AppendError>, Code>,
 ) -> ProducedPartition<'static> {
     let failed = match outcome {
-        Ok(Ok(())) if acks == ALL && partition.is_under_min_isr() => Some(code::NOT_ENOUGH_REPLICAS_AFTER_APPEND),
-        Ok(Ok(())) => None,
+        Ok(Ok(Kept::Asked)) => None,
+        Ok(Ok(Kept::ByTooFew)) => Some(code::NOT_ENOUGH_REPLICAS_AFTER_APPEND),
         Ok(Err(error)) => Some(code::of_append(&error)),
         Err(code) => Some(code),
     };

@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
+use ballast_core::replica::AcksAll;
 use ballast_log::AppendError;
-use ballast_planted::{Bug, is_planted};
 use ballast_wire::Offset;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
@@ -20,10 +20,19 @@ pub(crate) enum Until {
     Committed,
 }
 
+/// How a produce ends whose batch is in the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kept {
+    /// As it was asked for.
+    Asked,
+    /// Committed, but the in-sync replicas had become too few by then: NOT_ENOUGH_REPLICAS_AFTER_APPEND (20).
+    ByTooFew,
+}
+
 struct Produce {
     last_offset: Offset,
     until: Until,
-    answer: oneshot::Sender<Result<(), AppendError>>,
+    answer: oneshot::Sender<Result<Kept, AppendError>>,
 }
 
 /// What a fetch waits for.
@@ -44,7 +53,7 @@ pub(crate) struct Waiters {
 }
 
 /// A produce that waits.
-pub(crate) type ProduceWait = oneshot::Receiver<Result<(), AppendError>>;
+pub(crate) type ProduceWait = oneshot::Receiver<Result<Kept, AppendError>>;
 
 impl Waiters {
     /// Runs `append`, which gives the last offset to wait for, and enters the list before anybody else can write or answer.
@@ -60,16 +69,22 @@ impl Waiters {
         Ok((value, wait))
     }
 
-    /// Answers every produce that has what it waits for: `end` is published, `high` is committed.
-    pub(crate) fn answer_produces(&self, end: Offset, high: Offset) {
+    /// Answers every produce that has what it waits for: `end` is published, and `committed` says what becomes of one that ends
+    /// at an offset and has to be committed.
+    pub(crate) fn answer_produces(&self, end: Offset, committed: impl Fn(Offset) -> AcksAll) {
+        let outcome = |produce: &Produce| match produce.until {
+            Until::Published => (produce.last_offset < end).then_some(Kept::Asked),
+            Until::Committed => match committed(produce.last_offset + 1) {
+                AcksAll::Waiting => None,
+                AcksAll::Done => Some(Kept::Asked),
+                AcksAll::TooFewReplicas => Some(Kept::ByTooFew),
+            },
+        };
         let mut produces = self.produces.lock();
-        for produce in produces.extract_if(.., |produce| {
-            let too_early = is_planted(Bug::AckBeforeFollowerFetch);
-            let reached = if produce.until == Until::Published || too_early { end } else { high };
-            produce.last_offset < reached
-        }) {
+        for produce in produces.extract_if(.., |produce| outcome(produce).is_some()) {
+            let kept = outcome(&produce).expect("it was extracted for its outcome");
             // A receiver that is gone has timed out or its connection has closed.
-            let _ = produce.answer.send(Ok(()));
+            let _ = produce.answer.send(Ok(kept));
         }
         if produces.is_empty() {
             *produces = Vec::new();
@@ -124,18 +139,33 @@ mod tests {
         waiters.enter_produce(until, || Ok::<_, ()>(((), last_offset))).unwrap().1
     }
 
+    /// Everything below `high` is committed.
+    fn below(high: Offset) -> impl Fn(Offset) -> AcksAll {
+        move |end| if end <= high { AcksAll::Done } else { AcksAll::Waiting }
+    }
+
     #[test]
     fn a_produce_is_answered_once_its_last_offset_is_reached() {
         let waiters = Waiters::default();
         let mut published = enter(&waiters, Until::Published, 9);
         let mut committed = enter(&waiters, Until::Committed, 9);
-        waiters.answer_produces(9, 9);
+        waiters.answer_produces(9, below(9));
         assert!(published.try_recv().is_err(), "offset 9 itself is not below 9");
-        waiters.answer_produces(10, 5);
-        assert!(matches!(published.try_recv(), Ok(Ok(()))));
+        waiters.answer_produces(10, below(5));
+        assert!(matches!(published.try_recv(), Ok(Ok(Kept::Asked))));
         assert!(committed.try_recv().is_err());
-        waiters.answer_produces(10, 10);
-        assert!(matches!(committed.try_recv(), Ok(Ok(()))));
+        waiters.answer_produces(10, below(10));
+        assert!(matches!(committed.try_recv(), Ok(Ok(Kept::Asked))));
+    }
+
+    #[test]
+    fn too_few_replicas_concern_only_who_asked_for_all_of_them() {
+        let waiters = Waiters::default();
+        let mut published = enter(&waiters, Until::Published, 0);
+        let mut committed = enter(&waiters, Until::Committed, 1);
+        waiters.answer_produces(2, |_| AcksAll::TooFewReplicas);
+        assert!(matches!(published.try_recv(), Ok(Ok(Kept::Asked))));
+        assert!(matches!(committed.try_recv(), Ok(Ok(Kept::ByTooFew))));
     }
 
     #[test]

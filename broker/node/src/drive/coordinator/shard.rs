@@ -31,6 +31,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use super::state::{Active, Answer, InFlight, State, Unavailable, unavailable};
 use super::{Surroundings, append, load};
 use crate::drive::partition::Partition;
+use crate::drive::waiters::Kept;
 
 /// Pause before a partition that failed is loaded again: what failed a moment ago fails again at once. It doubles with each
 /// failure, up to the longest; a shard that has served for as long as that begins with the shortest.
@@ -265,9 +266,10 @@ impl Coordinator {
     }
 
     /// An append is committed, or it failed; without a cause if the partition went away.
-    fn settled(&self, state: &mut State, ticket: Ticket, outcome: Result<(), Option<AppendError>>) {
+    fn settled(&self, state: &mut State, ticket: Ticket, outcome: Result<Kept, Option<AppendError>>) {
         match outcome {
-            Ok(()) => self.step(state, Event::Committed { ticket }),
+            // A record that is committed is so by however few.
+            Ok(_) => self.step(state, Event::Committed { ticket }),
             Err(cause) => {
                 let cause = cause.map_or_else(|| "the partition is gone".to_owned(), |error| error.to_string());
                 self.failed(state, Unavailable::NotCoordinator, &cause);

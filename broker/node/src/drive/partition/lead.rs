@@ -131,8 +131,7 @@ impl Partition {
         Arc::clone(&self.disk)
     }
 
-    /// Were there still enough in-sync replicas when the batch was committed? If not the client is told so (20), although
-    /// the batch is in the log.
+    /// Are there too few in-sync replicas for acks=all?
     pub(crate) fn is_under_min_isr(&self) -> bool {
         self.role.lock().leader().is_some_and(Leader::is_under_min_isr)
     }

@@ -257,14 +257,23 @@ impl Partition {
         Ok(role.hint)
     }
 
+    /// Whether enough replicas are in sync is judged here, when a batch is committed, and not when its client is told: others may
+    /// come and go in between.
+    fn answer_produces(&self) {
+        let role = self.role.lock();
+        if let Some(leader) = role.leader() {
+            self.waiters.answer_produces(self.log.end(), |end| leader.acks_all(end));
+        }
+    }
+
     pub(crate) fn wake(&self) {
-        self.waiters.answer_produces(self.log.end(), self.high());
+        self.answer_produces();
         self.waiters.wake_fetches();
     }
 
     /// Records were written here; is some of the log newly committed as well?
     fn wake_written(&self, committed: bool) {
-        self.waiters.answer_produces(self.log.end(), self.high());
+        self.answer_produces();
         if committed {
             self.waiters.wake_fetches();
         } else {
@@ -274,7 +283,7 @@ impl Partition {
 
     /// The watermark moved, and nothing was written.
     fn wake_committed(&self) {
-        self.waiters.answer_produces(self.log.end(), self.high());
+        self.answer_produces();
         self.waiters.wake_those(Awaits::Committed);
     }
 

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::drive::isr::Wishes;
-use crate::drive::waiters::{ProduceWait, Until};
+use crate::drive::waiters::{Kept, ProduceWait, Until};
 
 const NOW: Tick = 1_000;
 const NOW_MS: i64 = 1_800_000_000_000;
@@ -68,8 +68,25 @@ fn a_produce_with_acks_all_is_answered_by_the_fetch_that_shows_that_the_follower
     partition.follower_fetched(2, NOW, fetched(1, 0));
     assert!(wait.try_recv().is_err(), "that was in another leader epoch");
     partition.follower_fetched(3, NOW, fetched(1, 0));
-    assert!(matches!(wait.try_recv(), Ok(Ok(()))));
+    assert!(matches!(wait.try_recv(), Ok(Ok(Kept::Asked))));
     assert_eq!(partition.high(), 1);
+}
+
+#[test]
+fn a_produce_whose_batch_is_committed_is_not_judged_again_by_an_isr_that_shrinks_before_its_client_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let (partition, _wishes) = led(&folder);
+    let state = LeaderState { leader_epoch: 4, partition_epoch: 8, replicas: vec![1, 2], isr: vec![1, 2] };
+    partition.lead(1, state, LeaderConfig { min_isr: 2, durable: false, lag_max_ms: 10_000 }, NOW).unwrap();
+    let mut kept = produce(&partition, Until::Committed);
+    partition.follower_fetched(4, NOW, fetched(1, 0));
+    let mut late = produce(&partition, Until::Committed);
+    partition.isr_committed(NOW, 4, vec![1], 9);
+    assert!(matches!(kept.try_recv(), Ok(Ok(Kept::Asked))), "both had it");
+    partition.follower_fetched(4, NOW, fetched(2, 0));
+    assert!(late.try_recv().is_err(), "nothing is committed by too few");
+    partition.isr_committed(NOW, 4, vec![1, 2], 10);
+    assert!(matches!(late.try_recv(), Ok(Ok(Kept::Asked))));
 }
 
 #[test]
@@ -90,7 +107,7 @@ fn a_follower_that_falls_silent_is_proposed_out_once_and_the_watermark_waits_for
     partition.isr_committed(NOW, 2, vec![1], 8);
     assert!(wait.try_recv().is_err(), "that answers another leader epoch");
     partition.isr_committed(NOW, 3, vec![1], 8);
-    assert!(matches!(wait.try_recv(), Ok(Ok(()))));
+    assert!(matches!(wait.try_recv(), Ok(Ok(Kept::Asked))));
 }
 
 #[test]
@@ -120,7 +137,7 @@ fn a_leader_that_is_elected_again_keeps_what_is_written_and_drops_what_is_queued
     partition.write(1, NOW_MS, NOW);
     assert_eq!((partition.log.end(), partition.log.epoch_at(0)), (1, Some(3)));
     partition.follower_fetched(4, NOW, fetched(1, 0));
-    assert!(matches!(written.try_recv(), Ok(Ok(()))));
+    assert!(matches!(written.try_recv(), Ok(Ok(Kept::Asked))));
     drop(produce(&partition, Until::Published));
     assert_eq!((partition.log.end(), partition.log.epoch_at(1)), (2, Some(4)));
 }
