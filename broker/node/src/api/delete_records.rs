@@ -14,13 +14,13 @@ use ballast_wire::{Offset, PartitionIndex};
 use kafka_protocol::messages::delete_records_request::DeleteRecordsTopic;
 use kafka_protocol::messages::delete_records_response::{DeleteRecordsPartitionResult, DeleteRecordsTopicResult};
 use kafka_protocol::messages::{DeleteRecordsRequest, DeleteRecordsResponse};
-use tokio::sync::Notify;
+
 use tokio::time::{Instant, sleep_until};
 
 use super::call::Ctx;
 use super::code::{self, Code};
 use crate::drive::partition::Partition;
-use crate::drive::waiters::Awaits;
+use crate::drive::waiters::{Awaits, Ear};
 use crate::session::{Operation, Resource};
 
 const HIGH_WATERMARK: i64 = -1;
@@ -87,8 +87,8 @@ async fn delete(ctx: &Ctx, topic: &str, index: PartitionIndex, offset: Offset) -
 
 /// Waits until every replica that is alive has dropped what lies below `target`; followers are told by their next fetch.
 async fn replicated(ctx: &Ctx, partition: &Arc<Partition>, target: Offset, deadline: Instant) -> Result<Offset, Code> {
-    let changed = Arc::new(Notify::new());
-    let _place = partition.await_change(Awaits::Committed, &changed);
+    let ear = Arc::new(Ear::default());
+    let _place = partition.await_change(Awaits::Committed, &ear, 0, partition.changes());
     let mut stopping = ctx.node.stopping.subscribe();
     loop {
         match partition.low_watermark() {
@@ -99,7 +99,7 @@ async fn replicated(ctx: &Ctx, partition: &Arc<Partition>, target: Offset, deadl
         }
         tokio::select! {
             biased;
-            () = changed.notified() => {}
+            () = ear.hears() => {}
             () = sleep_until(deadline) => {}
             // A sender that is gone means the same as a stop.
             _ = stopping.changed() => {}

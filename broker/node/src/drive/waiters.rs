@@ -1,15 +1,23 @@
 //! Who waits for a partition: produces for an offset to be published or committed, fetches for anything to change.
 //!
 //! Waiting is a list on the partition, not a task or a mailbox. A produce enters the list before its batch can be written,
-//! so that whoever writes it finds it there; a fetch enters before it looks a last time, and leaves when its guard drops.
+//! so that whoever writes it finds it there; a fetch enters before it waits, is told what changed since it looked, and leaves when
+//! its guard drops.
+//!
+//! Read next: `ear` (what a fetch that waits for many partitions hears).
+
+mod ear;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use ballast_core::replica::AcksAll;
 use ballast_log::AppendError;
 use ballast_wire::Offset;
 use parking_lot::Mutex;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::oneshot;
+
+pub(crate) use self::ear::Ear;
 
 /// When a produce is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,11 +53,20 @@ pub(crate) enum Awaits {
     Written,
 }
 
+/// A fetch that waits for this partition, which it knows by `place`.
+struct Fetch {
+    awaits: Awaits,
+    ear: Arc<Ear>,
+    place: usize,
+}
+
 /// The lists of one partition. Empty lists hold no memory.
 #[derive(Default)]
 pub(crate) struct Waiters {
     produces: Mutex<Vec<Produce>>,
-    fetches: Mutex<Vec<(Awaits, Arc<Notify>)>>,
+    fetches: Mutex<Vec<Fetch>>,
+    /// How many changes were told.
+    changes: AtomicU64,
 }
 
 /// A produce that waits.
@@ -99,15 +116,23 @@ impl Waiters {
         }
     }
 
-    /// Enters a fetch; it is notified at the next change.
-    pub(crate) fn enter_fetch(&self, awaits: Awaits, notify: &Arc<Notify>) {
-        self.fetches.lock().push((awaits, Arc::clone(notify)));
+    /// How many changes were told so far. Who keeps it before it looks finds out on entering whether it looked too early.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
+    }
+
+    /// Enters a fetch, which is told of every change from now on, and of one since it `saw` so many.
+    pub(crate) fn enter_fetch(&self, awaits: Awaits, ear: &Arc<Ear>, place: usize, saw: u64) {
+        self.fetches.lock().push(Fetch { awaits, ear: Arc::clone(ear), place });
+        if self.changes() != saw {
+            ear.tell(place);
+        }
     }
 
     /// Takes a fetch out of the list.
-    pub(crate) fn leave_fetch(&self, notify: &Arc<Notify>) {
+    pub(crate) fn leave_fetch(&self, ear: &Arc<Ear>, place: usize) {
         let mut fetches = self.fetches.lock();
-        if let Some(at) = fetches.iter().position(|(_, entry)| Arc::ptr_eq(entry, notify)) {
+        if let Some(at) = fetches.iter().position(|fetch| Arc::ptr_eq(&fetch.ear, ear) && fetch.place == place) {
             fetches.swap_remove(at);
         }
         if fetches.is_empty() {
@@ -117,18 +142,25 @@ impl Waiters {
 
     /// Something changed that a fetch may wait for.
     pub(crate) fn wake_fetches(&self) {
-        self.fetches.lock().iter().for_each(|(_, notify)| notify.notify_one());
+        self.wake(|_| true);
     }
 
     /// Only what these wait for changed.
     pub(crate) fn wake_those(&self, awaits: Awaits) {
+        self.wake(|waits| waits == awaits);
+    }
+
+    fn wake(&self, whom: impl Fn(Awaits) -> bool) {
+        // Before the list is looked at: who is not in it yet will see this.
+        self.changes.fetch_add(1, Ordering::AcqRel);
         let fetches = self.fetches.lock();
-        fetches.iter().filter(|(waits, _)| *waits == awaits).for_each(|(_, notify)| notify.notify_one());
+        fetches.iter().filter(|fetch| whom(fetch.awaits)).for_each(|fetch| fetch.ear.tell(fetch.place));
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::time::Duration;
 
     use tokio::time::timeout;
@@ -181,29 +213,53 @@ mod tests {
     #[test]
     fn a_fetch_that_left_is_forgotten() {
         let waiters = Waiters::default();
-        let (stays, leaves) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-        waiters.enter_fetch(Awaits::Committed, &stays);
-        waiters.enter_fetch(Awaits::Committed, &leaves);
-        waiters.leave_fetch(&leaves);
+        let (stays, leaves) = (Arc::new(Ear::default()), Arc::new(Ear::default()));
+        waiters.enter_fetch(Awaits::Committed, &stays, 0, 0);
+        waiters.enter_fetch(Awaits::Committed, &leaves, 0, 0);
+        waiters.leave_fetch(&leaves, 0);
         assert_eq!(Arc::strong_count(&leaves), 1);
         assert_eq!(Arc::strong_count(&stays), 2);
     }
 
-    #[tokio::test]
-    async fn a_replica_is_woken_by_what_is_written_and_a_consumer_by_what_is_committed() {
+    #[test]
+    fn a_replica_is_told_what_is_written_and_a_consumer_what_is_committed() {
         let waiters = Waiters::default();
-        let (consumer, replica) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-        waiters.enter_fetch(Awaits::Committed, &consumer);
-        waiters.enter_fetch(Awaits::Written, &replica);
-        let woken = async || {
-            let is_woken = async |notify: &Notify| timeout(Duration::ZERO, notify.notified()).await.is_ok();
-            (is_woken(&consumer).await, is_woken(&replica).await)
-        };
+        let (consumer, replica) = (Arc::new(Ear::default()), Arc::new(Ear::default()));
+        waiters.enter_fetch(Awaits::Committed, &consumer, 0, 0);
+        waiters.enter_fetch(Awaits::Written, &replica, 0, 0);
+        let told = || (consumer.take().len(), replica.take().len());
         waiters.wake_those(Awaits::Written);
-        assert_eq!(woken().await, (false, true));
+        assert_eq!(told(), (0, 1));
         waiters.wake_those(Awaits::Committed);
-        assert_eq!(woken().await, (true, false));
+        assert_eq!(told(), (1, 0));
         waiters.wake_fetches();
-        assert_eq!(woken().await, (true, true));
+        assert_eq!(told(), (1, 1));
+    }
+
+    #[test]
+    fn a_fetch_of_three_thousand_partitions_hears_which_one_changed_and_that_once() {
+        let partitions: Vec<Waiters> = (0..3_000).map(|_| Waiters::default()).collect();
+        let ear = Arc::new(Ear::default());
+        for (place, waiters) in partitions.iter().enumerate() {
+            waiters.enter_fetch(Awaits::Written, &ear, place, waiters.changes());
+        }
+        assert_eq!(ear.take(), BTreeSet::new(), "nothing has happened");
+        for _ in 0..5 {
+            partitions[1_234].wake_fetches();
+        }
+        partitions[7].wake_those(Awaits::Written);
+        partitions[8].wake_those(Awaits::Committed);
+        assert_eq!(ear.take(), BTreeSet::from([7, 1_234]));
+        assert_eq!(ear.take(), BTreeSet::new());
+    }
+
+    #[tokio::test]
+    async fn a_change_between_the_look_and_the_place_in_the_list_is_heard() {
+        let (waiters, ear) = (Waiters::default(), Arc::new(Ear::default()));
+        let saw = waiters.changes();
+        waiters.wake_fetches();
+        waiters.enter_fetch(Awaits::Committed, &ear, 4, saw);
+        timeout(Duration::from_secs(60), ear.hears()).await.expect("it was told before it listened");
+        assert_eq!(ear.take(), BTreeSet::from([4]));
     }
 }

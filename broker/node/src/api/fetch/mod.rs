@@ -5,9 +5,10 @@
 //! offset. v7 sessions · v9 fences by leader epoch · v12 divergence · v13 topic ids · v15 replica state · v16 leader hints.
 //! v11 racks: consumers read from followers too, and are sent to the one in their rack (KIP-392).
 //!
-//! Read next: `read` (one pass over the partitions), `session` (what an incremental fetch asks for and is told).
+//! Read next: `pass` (what was found, and what is looked at again), `read` (one look), `session` (what an incremental fetch asks for and is told).
 
 mod nearest;
+mod pass;
 mod read;
 mod replica;
 mod session;
@@ -23,19 +24,18 @@ use ballast_wire::Chunk;
 use ballast_wire::fetch::{FetchRequest, FetchResponse, FetchedPartition, FetchedTopic};
 use ballast_wire::frame::{ApiKey, Pieces};
 use ballast_wire::shared::CurrentLeader;
-use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use self::read::{Follower, Pass, Reader, Row, Wanted, pass};
+use self::pass::{Looked, Pass, Row};
+use self::read::{Follower, Reader, Reading, Wanted};
 use self::replica::News;
 use self::session::{Opened, Plan};
 use super::call::{Call, Ctx};
 use super::code;
 use super::view::endpoints;
 use crate::drive::partition::FetchGuard;
-use crate::drive::waiters::Awaits;
+use crate::drive::waiters::{Awaits, Ear};
 use crate::net::conn::Answer;
-use crate::node::{TopicKey, Whereabouts};
 use crate::session::{Operation, Resource};
 
 const IDS_FROM: i16 = 13;
@@ -118,7 +118,7 @@ fn reader(ctx: &Ctx, request: &FetchRequest<'_>, max_bytes: usize) -> Reader {
 /// Counts what goes out.
 fn count(ctx: &Ctx, pass: &Pass, is_replica: bool) {
     for row in &pass.rows {
-        let Some(partition) = &row.partition else { continue };
+        let Some(Looked { partition, .. }) = &row.read else { continue };
         let bytes = row.fetched.records.iter().map(Chunk::len).sum::<usize>() as u64;
         let counter = if is_replica { &ctx.node.metrics.replication_bytes_out } else { &partition.traffic.bytes_out };
         counter.fetch_add(bytes, Ordering::Relaxed);
@@ -126,15 +126,16 @@ fn count(ctx: &Ctx, pass: &Pass, is_replica: bool) {
 }
 
 /// Reads until there is enough, something is urgent, or time is up.
-async fn wait(ctx: &Ctx, mut reader: Reader, patience: Patience, wanted: &[Wanted]) -> Pass {
+async fn wait(ctx: &Ctx, reader: Reader, patience: Patience, wanted: &[Wanted]) -> Pass {
     let begun = Instant::now();
     let deadline = begun + patience.max_wait;
-    let notify = Arc::new(Notify::new());
+    let ear = Arc::new(Ear::default());
     let mut stopping = ctx.node.stopping.subscribe();
     // Nobody waits who does not have to: a first look without a place in any list.
-    let mut found = pass(ctx, &reader, wanted).await;
-    reader.is_first_pass = false;
-    let awaits = if reader.follower.is_some() { Awaits::Written } else { Awaits::Committed };
+    let mut reading = Reading { ctx, reader, wanted };
+    let mut found = Pass::first(wanted.len(), &mut reading).await;
+    reading.reader.is_first_pass = false;
+    let awaits = if reading.reader.follower.is_some() { Awaits::Written } else { Awaits::Committed };
     let mut guards: Vec<FetchGuard> = Vec::new();
     let mut look_after = NEWS_AFTER;
     loop {
@@ -143,7 +144,7 @@ async fn wait(ctx: &Ctx, mut reader: Reader, patience: Patience, wanted: &[Wante
         if enough || patience.max_wait.is_zero() || now >= deadline || *stopping.borrow() {
             return found;
         }
-        let until = match found.news {
+        let until = match found.news() {
             News::None => deadline,
             News::There if now >= begun + NEWS_AFTER => return found,
             News::There => begun + NEWS_AFTER,
@@ -153,25 +154,17 @@ async fn wait(ctx: &Ctx, mut reader: Reader, patience: Patience, wanted: &[Wante
             }
         };
         if guards.is_empty() {
-            guards = wanted.iter().filter_map(|one| place(ctx, one, awaits, &notify)).collect();
+            guards = found.listen(awaits, &ear);
         } else {
             tokio::select! {
                 biased;
-                () = notify.notified() => {}
+                () = ear.hears() => {}
                 () = sleep_until(until.min(deadline)) => {}
                 // A sender that is gone means the same as a stop.
                 _ = stopping.changed() => {}
             }
         }
-        found = pass(ctx, &reader, wanted).await;
-    }
-}
-
-fn place(ctx: &Ctx, wanted: &Wanted, awaits: Awaits, notify: &Arc<Notify>) -> Option<FetchGuard> {
-    let key = if wanted.by_id { TopicKey::Id(wanted.id) } else { TopicKey::Name(&wanted.topic) };
-    match ctx.node.find(key, wanted.partition.index) {
-        Whereabouts::Here(partition) => Some(partition.await_change(awaits, notify)),
-        _ => None,
+        found.again(ear.take(), &mut reading).await;
     }
 }
 

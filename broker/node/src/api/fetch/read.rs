@@ -1,9 +1,9 @@
-//! Reads the partitions of a fetch, once: what is there now, within the sizes that were asked for.
+//! Reads a partition for a fetch: what is there now, within the sizes that were asked for.
 //!
 //! The first partition with anything gives at least one whole batch, however large (KIP-74); every other gives what still
 //! fits. Reads stop at the high watermark (consumers), the last stable offset (read_committed) or the log end (replicas).
 //!
-//! Read next: `replica` (what is asked of a broker that copies), `nearest` (consumers that are sent to another replica).
+//! Read next: `pass` (all partitions of a fetch), `replica` (what is asked of a broker that copies), `nearest` (consumers that are sent to another replica).
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,6 +13,7 @@ use ballast_wire::fetch::{AbortedTransaction, FetchPartition, FetchedPartition};
 use ballast_wire::{BrokerId, Chunk, LeaderEpoch, Offset, Uuid};
 
 use super::nearest;
+use super::pass::{Look, Looked, Row};
 use super::replica::{self, Compared, News};
 use crate::api::call::Ctx;
 use crate::api::code::{self, Code};
@@ -59,52 +60,24 @@ pub(super) struct Reader {
     pub(super) max_bytes: usize,
 }
 
-/// What one partition gave.
-pub(super) struct Row {
-    pub(super) fetched: FetchedPartition,
-    /// Whom to ask instead.
-    pub(super) hint: Option<LeaderHint>,
-    /// Must be told now: an error, a divergence, a nearer replica.
-    pub(super) is_urgent: bool,
-    /// Of a replica's watermark.
-    pub(super) news: News,
-    /// What was read from, if anything was.
-    pub(super) partition: Option<Arc<Partition>>,
+/// A fetch that is read.
+pub(super) struct Reading<'a> {
+    pub(super) ctx: &'a Ctx,
+    pub(super) reader: Reader,
+    /// By place.
+    pub(super) wanted: &'a [Wanted],
 }
 
-/// What a pass over all partitions gave.
-pub(super) struct Pass {
-    /// In the order asked for.
-    pub(super) rows: Vec<Row>,
-    pub(super) bytes: usize,
-    /// The answer goes out at once.
-    pub(super) is_urgent: bool,
-    /// The most that is to be told of a watermark.
-    pub(super) news: News,
-}
-
-/// Reads everything that is asked for.
-pub(super) async fn pass(ctx: &Ctx, reader: &Reader, wanted: &[Wanted]) -> Pass {
-    let mut pass = Pass { rows: Vec::with_capacity(wanted.len()), bytes: 0, is_urgent: false, news: News::None };
-    for one in wanted {
-        let row = row(ctx, reader, one, pass.bytes).await;
-        pass.bytes += row.fetched.records.iter().map(Chunk::len).sum::<usize>();
-        pass.is_urgent |= row.is_urgent;
-        pass.news = pass.news.max(row.news);
-        pass.rows.push(row);
+impl Look for Reading<'_> {
+    async fn look(&mut self, place: usize, taken: usize) -> Row {
+        row(self.ctx, &self.reader, &self.wanted[place], taken).await
     }
-    pass
 }
 
 async fn row(ctx: &Ctx, reader: &Reader, wanted: &Wanted, taken: usize) -> Row {
     let index = wanted.partition.index;
-    let failed = |code| Row {
-        fetched: failed(reader, index, code),
-        hint: None,
-        is_urgent: true,
-        news: News::None,
-        partition: None,
-    };
+    let failed =
+        |code| Row { fetched: failed(reader, index, code), hint: None, is_urgent: true, news: News::None, read: None };
     if let Some(code) = wanted.refused.or_else(|| ctx.scripted(&wanted.topic, Some(index))) {
         return failed(code);
     }
@@ -115,6 +88,7 @@ async fn row(ctx: &Ctx, reader: &Reader, wanted: &Wanted, taken: usize) -> Row {
         Whereabouts::Broken => return failed(storage_error(ctx)),
         Whereabouts::Unknown => return failed(code::UNKNOWN_TOPIC_OR_PARTITION),
     };
+    let changes = partition.changes();
     match read(ctx, reader, &partition, &wanted.partition, taken).await {
         Ok(fetched) => {
             let is_urgent = fetched.diverging_epoch.is_some() || fetched.preferred_read_replica >= 0;
@@ -122,7 +96,7 @@ async fn row(ctx: &Ctx, reader: &Reader, wanted: &Wanted, taken: usize) -> Row {
                 Some(_) => replica::news(&partition, &wanted.partition, fetched.high_watermark),
                 None => News::None,
             };
-            Row { fetched, hint: None, is_urgent, news, partition: Some(partition) }
+            Row { fetched, hint: None, is_urgent, news, read: Some(Looked { partition, changes }) }
         }
         Err(Failure { code, hint }) => Row { hint, ..failed(code) },
     }

@@ -10,7 +10,8 @@ use ballast_wire::Uuid;
 use ballast_wire::fetch::{FetchPartition, FetchRequest};
 
 use super::IDS_FROM;
-use super::read::{Row, Wanted};
+use super::pass::Row;
+use super::read::Wanted;
 use crate::api::call::Ctx;
 use crate::api::code::{self, Code};
 use crate::session::{Operation, Resource};

@@ -13,11 +13,10 @@ use ballast_core::group::{GroupConfig, Loading};
 use ballast_log::ReadError;
 use ballast_wire::Offset;
 use ballast_wire::batch::{BatchError, BatchView, batches};
-use tokio::sync::Notify;
 
 use crate::drive::partition::Partition;
 use crate::drive::store::on_readers;
-use crate::drive::waiters::Awaits;
+use crate::drive::waiters::{Awaits, Ear};
 
 /// Why a partition could not be loaded.
 #[derive(Debug, thiserror::Error)]
@@ -45,10 +44,10 @@ pub(super) async fn load(
 
 /// Waits until the high watermark has reached `end`.
 async fn committed(partition: &Arc<Partition>, end: Offset) {
-    let changed = Arc::new(Notify::new());
-    let _entered = partition.await_change(Awaits::Committed, &changed);
+    let ear = Arc::new(Ear::default());
+    let _entered = partition.await_change(Awaits::Committed, &ear, 0, partition.changes());
     while partition.high() < end {
-        changed.notified().await;
+        ear.hears().await;
     }
 }
 

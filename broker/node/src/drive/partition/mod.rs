@@ -3,8 +3,7 @@
 //! ```text
 //!            lead                    follow
 //!  leading <------- idle, following -------> following         resign: idle
-//! ```//!
-//! ```text
+//!
 //! produce: role lock { leader? } -> waiters lock { log.append } -> log.drain (no lock) -> role lock { step } -> wake
 //! fetch:   high (atomic), log.read (no lock)
 //! ```
@@ -25,14 +24,13 @@ use ballast_log::disk::Disk;
 use ballast_log::{AppendError, Log};
 use ballast_wire::{BrokerId, LeaderEpoch, NO_LEADER, Offset, PartitionIndex, Uuid};
 use parking_lot::Mutex;
-use tokio::sync::Notify;
 
 use self::follow::Following;
 pub(crate) use self::follow::{Change, Fetched, Next};
 pub(crate) use self::lead::{ProduceError, Produced};
 pub(crate) use self::replicas::FollowerFetch;
 use super::isr::Proposals;
-use super::waiters::{Awaits, Waiters};
+use super::waiters::{Awaits, Ear, Waiters};
 use crate::quorum::TOLD;
 
 /// Whom a broker may ask for a partition.
@@ -292,22 +290,29 @@ impl Partition {
         self.waiters.wake_fetches();
     }
 
-    /// Registers a fetch until the guard is dropped.
-    pub(crate) fn await_change(self: &Arc<Self>, awaits: Awaits, notify: &Arc<Notify>) -> FetchGuard {
-        self.waiters.enter_fetch(awaits, notify);
-        FetchGuard { partition: Arc::clone(self), notify: Arc::clone(notify) }
+    /// How many changes were told to those who wait; see [`Partition::await_change`].
+    pub(crate) fn changes(&self) -> u64 {
+        self.waiters.changes()
+    }
+
+    /// `ear` hears of every change by this `place`, until the guard is dropped; and at once, if there was one since whoever
+    /// listens `saw` so many.
+    pub(crate) fn await_change(self: &Arc<Self>, awaits: Awaits, ear: &Arc<Ear>, place: usize, saw: u64) -> FetchGuard {
+        self.waiters.enter_fetch(awaits, ear, place, saw);
+        FetchGuard { partition: Arc::clone(self), ear: Arc::clone(ear), place }
     }
 }
 
 /// A fetch's place in a partition's list.
 pub(crate) struct FetchGuard {
     partition: Arc<Partition>,
-    notify: Arc<Notify>,
+    ear: Arc<Ear>,
+    place: usize,
 }
 
 impl Drop for FetchGuard {
     fn drop(&mut self) {
-        self.partition.waiters.leave_fetch(&self.notify);
+        self.partition.waiters.leave_fetch(&self.ear, self.place);
     }
 }
 
