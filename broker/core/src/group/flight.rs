@@ -120,6 +120,12 @@ impl Flight {
         Some(append.after)
     }
 
+    /// What waits for this append and for those before it, and will wait no longer. They stay on their way.
+    pub(super) fn give_up(&mut self, ticket: Ticket) -> Vec<After> {
+        let late = self.queue.iter_mut().take_while(|append| append.ticket <= ticket);
+        late.flat_map(|append| std::mem::take(&mut append.after)).collect()
+    }
+
     fn forget(&mut self, record: &Record, ticket: Ticket) {
         let Some(ahead) = self.ahead.get_mut(record.group()) else { return };
         if ahead.newest == ticket {

@@ -149,6 +149,25 @@ impl Groups {
         }
     }
 
+    /// Appends are not committed in time.
+    pub(super) fn late(&mut self, turn: &mut Turn<'_>, ticket: Ticket) {
+        for after in turn.flight.give_up(ticket) {
+            match after {
+                After::Answer { id, .. } => turn.give_up(id),
+                After::Assigned { group, generation, .. } => {
+                    if let Some(group) = self.live.get_mut(&group) {
+                        group.assignment_is_late(turn, generation);
+                    }
+                }
+                After::StaticIsBack { group, member, id, .. } => {
+                    if let Some(group) = self.live.get_mut(&group) {
+                        group.static_is_late(turn, id, &member);
+                    }
+                }
+            }
+        }
+    }
+
     /// Deadlines may have passed.
     pub(super) fn timer(&mut self, turn: &mut Turn<'_>) {
         while let Some(key) = turn.timers.pop_due(turn.now) {

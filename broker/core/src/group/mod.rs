@@ -5,8 +5,8 @@
 //!             Request, TopicDeleted, Timer             Append { ticket, records }
 //!   members  ----------------------------->          ----------------------------->
 //!            <-----------------------------   Shard  <-----------------------------  `__consumer_offsets`
-//!             Answer (parked until what it             Committed { ticket }
-//!             rests on is committed)
+//!             Answer (parked until what it             Committed { ticket }, Late { ticket }
+//!             rests on is committed), GiveUp
 //! ```
 //!
 //! What a group does in which state (Kafka's names; "—" is refused, see `error`):
@@ -24,6 +24,7 @@
 //! | Leave, session over | | may complete the join | → Preparing | → Preparing |
 //! | all joined, or time is up | | generation + 1: → Completing, or → Empty if nobody is left | | |
 //! | some did not sync in time | | | they go, → Preparing | they go, → Preparing |
+//! | the assignment is not committed in time | | | everybody is told, → Preparing | |
 //!
 //! Holds after every step:
 //!   1. Everything that a crash must not undo (offsets, generations, assignments) is in a record. An event applies at once;
@@ -105,5 +106,10 @@ pub enum Effect {
         id: RequestId,
         /// The answer.
         response: Response,
+    },
+    /// Tell this request COORDINATOR_NOT_AVAILABLE (15): what its answer rests on was not committed in time.
+    GiveUp {
+        /// Which.
+        id: RequestId,
     },
 }

@@ -93,6 +93,7 @@ impl Machine for Shard {
         match input.event {
             Event::Request { id, request } => groups.request(&mut turn, id, request),
             Event::Committed { ticket } => groups.committed(&mut turn, ticket),
+            Event::Late { ticket } => groups.late(&mut turn, ticket),
             Event::TopicDeleted { name, id } => groups.topic_deleted(&mut turn, &name, id),
             Event::Timer => groups.timer(&mut turn),
             Event::Configured(_) => unreachable!("handled above"),

@@ -24,6 +24,11 @@ impl Turn<'_> {
         self.out.push(Effect::Answer { id, response });
     }
 
+    /// Waits with an answer no longer.
+    pub(super) fn give_up(&mut self, id: RequestId) {
+        self.out.push(Effect::GiveUp { id });
+    }
+
     /// Answers when everything that a group has on its way is committed; at once if that is nothing.
     pub(super) fn answer_when_committed(&mut self, group: &GroupId, id: RequestId, response: Response) {
         match self.flight.newest(group) {

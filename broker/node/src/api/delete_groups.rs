@@ -22,7 +22,7 @@ pub(super) async fn handle(ctx: Ctx, request: DeleteGroupsRequest) -> DeleteGrou
 
 async fn delete(ctx: &Ctx, id: &str) -> Result<(), Code> {
     group::check(ctx, Operation::Delete, id)?;
-    match group::ask_within(ctx, id, Request::DeleteGroup { group: id.into() }).await? {
+    match group::ask(ctx, id, Request::DeleteGroup { group: id.into() }).await? {
         Response::DeleteGroup(outcome) => outcome.map_err(|error| code::of_group(&error)),
         other => unreachable!("a deletion was answered with {other:?}"),
     }

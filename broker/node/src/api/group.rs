@@ -1,11 +1,9 @@
 //! What the handlers of groups share: permissions, and the way to a group's coordinator.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use ballast_core::group::{Request, Response};
 use kafka_protocol::protocol::StrBytes;
-use tokio::time::timeout;
 
 use super::call::Ctx;
 use super::code::{self, Code};
@@ -46,18 +44,10 @@ pub(super) fn coordinator(ctx: &Ctx, group: &str) -> Result<Arc<Coordinator>, Co
 /// Asks a group's coordinator, and waits for as long as the group takes.
 ///
 /// # Errors
-/// 14, 15 or 16 if nobody answers.
+/// 14, 15 or 16 if nobody answers; 15 also when what was asked is not committed within `offsets.commit.timeout.ms`: whether it
+/// will be is then open.
 pub(super) async fn ask(ctx: &Ctx, group: &str, request: Request) -> Result<Response, Code> {
     coordinator(ctx, group)?.ask(request).await.map_err(code::of_unavailable)
-}
-
-/// As [`ask`], but no longer than a commit may take to be replicated (`offsets.commit.timeout.ms`).
-///
-/// # Errors
-/// 15 also when that time is over: whether it was committed is then open.
-pub(super) async fn ask_within(ctx: &Ctx, group: &str, request: Request) -> Result<Response, Code> {
-    let limit = Duration::from_millis(ctx.node.settings.now().groups.offsets_commit_timeout_ms);
-    timeout(limit, ask(ctx, group, request)).await.unwrap_or(Err(code::COORDINATOR_NOT_AVAILABLE))
 }
 
 /// A text that outlives its request's frame.

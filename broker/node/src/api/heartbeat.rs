@@ -26,7 +26,7 @@ async fn beat(ctx: &Ctx, request: &HeartbeatRequest) -> Result<(), Code> {
         instance_id: own_nullable(request.group_instance_id.as_ref()),
         generation: request.generation_id,
     };
-    match group::ask_within(ctx, &request.group_id, Request::Heartbeat(beat)).await {
+    match group::ask(ctx, &request.group_id, Request::Heartbeat(beat)).await {
         Ok(Response::Heartbeat(outcome)) => outcome.map_err(|error| code::of_group(&error)),
         Ok(other) => unreachable!("a heartbeat was answered with {other:?}"),
         Err(code::COORDINATOR_LOAD_IN_PROGRESS) => Ok(()),

@@ -35,7 +35,7 @@ async fn leave(ctx: &Ctx, request: &LeaveGroupRequest) -> Result<Vec<LeftMember>
         instance_id: own_nullable(member.group_instance_id.as_ref()),
     };
     let leave = LeaveRequest { group: own(&request.group_id), members: members.iter().map(leaving).collect() };
-    match group::ask_within(ctx, &request.group_id, Request::Leave(leave)).await? {
+    match group::ask(ctx, &request.group_id, Request::Leave(leave)).await? {
         Response::Leave(outcome) => outcome.map_err(|error| code::of_group(&error)),
         other => unreachable!("a leave was answered with {other:?}"),
     }

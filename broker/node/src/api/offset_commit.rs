@@ -129,7 +129,7 @@ async fn ask(ctx: &Ctx, request: &OffsetCommitRequest, topics: Vec<CommitTopic>)
         knows_group_id_not_found: ctx.version >= GROUP_ID_NOT_FOUND_FROM,
         topics,
     };
-    match group::ask_within(ctx, &request.group_id, Request::OffsetCommit(commit)).await? {
+    match group::ask(ctx, &request.group_id, Request::OffsetCommit(commit)).await? {
         Response::OffsetCommit(outcome) => outcome.map_err(|error| code::of_group(&error)),
         other => unreachable!("a commit was answered with {other:?}"),
     }

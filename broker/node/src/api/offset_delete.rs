@@ -67,7 +67,7 @@ fn judge(
 
 async fn delete(ctx: &Ctx, request: &OffsetDeleteRequest, topics: Vec<Asked>) -> Result<Vec<TopicRow>, Code> {
     let delete = Delete { group: own(&request.group_id), topics };
-    match group::ask_within(ctx, &request.group_id, Request::OffsetDelete(delete)).await? {
+    match group::ask(ctx, &request.group_id, Request::OffsetDelete(delete)).await? {
         Response::OffsetDelete(outcome) => outcome.map_err(|error| code::of_group(&error)),
         other => unreachable!("a deletion was answered with {other:?}"),
     }

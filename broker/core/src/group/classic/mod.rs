@@ -228,6 +228,14 @@ impl Classic {
         }
     }
 
+    /// Waits with the answer to a member's Join no longer.
+    fn give_join_up(&mut self, turn: &mut Turn<'_>, id: &MemberId) {
+        if let Some(request) = self.members.get_mut(id).and_then(|member| member.awaiting_join.take()) {
+            self.awaiting_join -= 1;
+            turn.give_up(request);
+        }
+    }
+
     /// Answers a member's Sync if one waits.
     fn answer_sync(&mut self, turn: &mut Turn<'_>, id: &MemberId, response: Result<SyncResponse, GroupError>) -> bool {
         let request = self.members.get_mut(id).and_then(|member| member.awaiting_sync.take());

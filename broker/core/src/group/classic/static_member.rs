@@ -62,8 +62,7 @@ impl Classic {
         leader_before: Option<MemberId>,
         can_skip: bool,
     ) {
-        let still_waits = self.members.get(member_id).is_some_and(|member| member.awaiting_join == Some(id));
-        if self.state != GroupState::Stable || !still_waits {
+        if self.state != GroupState::Stable || !self.waits_to_join(member_id, id) {
             return;
         }
         let mut response = self.joined_response(member_id, can_skip);
@@ -76,6 +75,19 @@ impl Classic {
         }
         self.answer_join(turn, member_id, response);
         self.restart_session(turn, member_id);
+    }
+
+    /// The new id is not committed in time: whoever came is told, and comes again.
+    pub(in crate::group) fn static_is_late(&mut self, turn: &mut Turn<'_>, id: RequestId, member_id: &MemberId) {
+        // Otherwise a rebalance has begun meanwhile, whose end will be its answer.
+        if self.state == GroupState::Stable && self.waits_to_join(member_id, id) {
+            self.give_join_up(turn, member_id);
+            self.restart_session(turn, member_id);
+        }
+    }
+
+    fn waits_to_join(&self, member_id: &MemberId, id: RequestId) -> bool {
+        self.members.get(member_id).is_some_and(|member| member.awaiting_join == Some(id))
     }
 
     /// Gives a static member's place to its new id. What the old one waits for is refused.

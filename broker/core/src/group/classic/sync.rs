@@ -89,7 +89,7 @@ impl Classic {
         generation: Generation,
         mut assignments: BTreeMap<MemberId, Bytes>,
     ) {
-        if self.state != GroupState::CompletingRebalance || generation != self.generation || self.assigning.is_none() {
+        if !self.is_assigning(generation) {
             return;
         }
         self.assigning = None;
@@ -105,6 +105,26 @@ impl Classic {
                 self.restart_session(turn, &id);
             }
         }
+    }
+
+    /// The assignment is not committed in time: those who wait for it are told, and the group comes together again.
+    pub(in crate::group) fn assignment_is_late(&mut self, turn: &mut Turn<'_>, generation: Generation) {
+        if !self.is_assigning(generation) {
+            return;
+        }
+        let ids: Vec<MemberId> = self.members.keys().cloned().collect();
+        for id in ids {
+            if let Some(request) = self.members.get_mut(&id).and_then(|member| member.awaiting_sync.take()) {
+                turn.give_up(request);
+                self.restart_session(turn, &id);
+            }
+        }
+        self.prepare_rebalance(turn);
+    }
+
+    /// Is this generation's assignment on its way to the log?
+    fn is_assigning(&self, generation: Generation) -> bool {
+        self.state == GroupState::CompletingRebalance && generation == self.generation && self.assigning.is_some()
     }
 
     /// Refuses everybody who waits for an assignment that will not come.

@@ -1,5 +1,5 @@
-//! A hundred members that join, leave, die, stop for a while and come back at random, while the log commits late and
-//! sometimes fails. Whatever happens:
+//! A hundred members that join, leave, die, stop for a while and come back at random, while the log commits late, sometimes too
+//! late, and sometimes fails. Whatever happens:
 //!
 //! 1. no partition has two owners in one generation;
 //! 2. what was committed never goes back, and what was acknowledged is never lost;
@@ -125,6 +125,9 @@ impl World {
                 }
             }
         }
+        if !is_calm && self.random.one_in(3 * clients) {
+            self.be_late();
+        }
         if !is_calm && self.random.one_in(60 * clients) {
             self.reload();
         }
@@ -157,6 +160,21 @@ impl World {
                 if !member.is_empty() {
                     self.rig.leave(&[(&member, None)]);
                 }
+            }
+        }
+    }
+
+    /// Appends take too long: whoever waits for them is told so, and asks again.
+    fn be_late(&mut self) {
+        self.rig.late();
+        let given_up = &self.rig.given_up;
+        self.committing.retain(|(id, _, _)| !given_up.contains(id));
+        for client in &mut self.clients {
+            if let Phase::Joining(id) | Phase::Syncing(id) = client.phase
+                && given_up.contains(&id)
+            {
+                client.phase = Phase::Out;
+                client.owned.clear();
             }
         }
     }
@@ -401,6 +419,7 @@ proptest! {
         let loaded = world.replay();
         prop_assert_eq!(loaded.committed(), world.rig.shard.committed());
         let generations = world.owners.keys().map(|(generation, _)| *generation).max();
+        prop_assert!(!world.rig.given_up.is_empty(), "nothing was ever late");
         prop_assert!(world.reloads > 0 && generations > Some(10), "only {generations:?} generations");
         world.rig.shard.check();
     }

@@ -1,6 +1,6 @@
 //! A shard with a clock, a log that commits when it is told to, and short ways to ask.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -26,6 +26,8 @@ pub(super) struct Rig {
     /// Does an append commit at once?
     pub(super) commits: bool,
     answers: BTreeMap<RequestId, Response>,
+    /// Requests that were told that it takes too long.
+    pub(super) given_up: BTreeSet<RequestId>,
     /// Everything appended, in order.
     pub(super) log: Vec<(Ticket, Vec<Record>)>,
     /// How much of the log the shard has been told is committed.
@@ -53,6 +55,7 @@ impl Rig {
             next_random: 0,
             commits: true,
             answers: BTreeMap::new(),
+            given_up: BTreeSet::new(),
             log: Vec::new(),
             committed: 0,
             replayed: Vec::new(),
@@ -95,6 +98,11 @@ impl Rig {
                 Effect::Answer { id, response } => {
                     let before = self.answers.insert(id, response);
                     assert_eq!(before, None, "request {id} has two answers");
+                    assert!(!self.given_up.contains(&id), "request {id} was given up, and is answered");
+                }
+                Effect::GiveUp { id } => {
+                    assert!(!self.answers.contains_key(&id), "request {id} was answered, and is given up");
+                    assert!(self.given_up.insert(id), "request {id} is given up twice");
                 }
             }
         }
@@ -106,6 +114,15 @@ impl Rig {
         self.committed += 1;
         self.step_only(Event::Committed { ticket });
         self.shard.check();
+    }
+
+    /// What is not committed is late.
+    pub(super) fn late(&mut self) {
+        if let Some((ticket, _)) = self.log[self.committed..].last() {
+            let ticket = *ticket;
+            self.step_only(Event::Late { ticket });
+            self.shard.check();
+        }
     }
 
     /// Commits everything.

@@ -213,3 +213,18 @@ fn an_administrator_removes_a_static_member_by_its_instance_id() {
     assert_eq!(rig.left(left), [None, Some(GroupError::UnknownMemberId)]);
     assert_eq!(rig.shard.group(GROUP).unwrap().members_len(), 1);
 }
+
+#[test]
+fn a_new_id_that_is_not_committed_in_time_is_given_up_and_the_next_try_gets_another() {
+    let mut rig = Rig::new(prompt());
+    let (_, _, generation) = stable(&mut rig);
+    rig.commits = false;
+    let first = join(&mut rig, "b", |_| {});
+    rig.late();
+    assert_eq!(rig.given_up, [first].into());
+    assert_eq!(rig.state(), Some(GroupState::Stable));
+    let again = join(&mut rig, "b", |_| {});
+    rig.commit_all();
+    let response = rig.join_answer(again).unwrap();
+    assert_eq!((rig.join_answer(first), response.error, response.generation), (None, None, generation));
+}

@@ -149,3 +149,32 @@ fn an_assignment_that_no_batch_can_hold_is_an_error_and_another_rebalance() {
     assert_eq!(rig.sync_answer(id), Some(Err(GroupError::AssignmentTooLarge)));
     assert_eq!((rig.log.len(), rig.state()), (before, Some(GroupState::PreparingRebalance)));
 }
+
+#[test]
+fn an_assignment_that_is_not_committed_in_time_is_given_up_and_the_group_comes_together_again() {
+    let mut rig = Rig::new(prompt());
+    let (members, generation) = completing(&mut rig, 2);
+    rig.commits = false;
+    let follower = rig.sync(&members[1], generation, &[]);
+    let leader = rig.sync(&members[0], generation, &[(&members[0], "x"), (&members[1], "y")]);
+    rig.late();
+    assert_eq!(rig.given_up, [follower, leader].into());
+    assert_eq!(rig.state(), Some(GroupState::PreparingRebalance));
+    rig.commit_all();
+    assert_eq!(rig.state(), Some(GroupState::PreparingRebalance), "nobody acts on what comes back from the log now");
+    assert_eq!(rig.heartbeat(&members[0], generation), Err(GroupError::RebalanceInProgress), "both are members still");
+    assert_eq!(rig.heartbeat(&members[1], generation), Err(GroupError::RebalanceInProgress));
+}
+
+#[test]
+fn a_commit_that_is_late_is_given_up_and_counts_once_it_is_committed() {
+    let mut rig = Rig::new(prompt());
+    let (members, generation) = rig.stable(1);
+    rig.commits = false;
+    let early = rig.commit(&members[0], generation, 5);
+    rig.late();
+    let later = rig.commit(&members[0], generation, 6);
+    assert_eq!((rig.given_up.clone(), rig.offset()), ([early].into(), None));
+    rig.commit_all();
+    assert_eq!((rig.outcome(early), rig.outcome(later), rig.offset()), (None, Some(Ok(())), Some(6)));
+}

@@ -90,7 +90,9 @@ pub(super) const GROUPS: &[Setting] = &[
     int("group.streams.task.offset.interval.ms", "60000").at_least(1).hidden(),
     class_or_null("group.streams.topology.description.plugin.class"),
     int("offset.metadata.max.bytes", "4096").used("Longest text that a commit may carry."),
-    int("offsets.commit.timeout.ms", "5000").at_least(1).used("How long a commit waits to be replicated."),
+    int("offsets.commit.timeout.ms", "5000")
+        .at_least(1)
+        .used("How long a change of a group (a commit, an assignment) waits to be replicated."),
     int("offsets.load.buffer.size", "5242880").at_least(1).used("Bytes read at once while a coordinator loads."),
     long("offsets.retention.check.interval.ms", "600000").at_least(1).used("How often expired offsets are looked for."),
     int("offsets.retention.minutes", "10080")

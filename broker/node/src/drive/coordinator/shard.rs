@@ -184,10 +184,10 @@ impl Coordinator {
     /// Until the shard is no longer active.
     async fn serve(&self) {
         loop {
-            let wake_at = match &mut *self.state.lock() {
+            let (wake_at, late_at) = match &mut *self.state.lock() {
                 State::Active(active) => {
                     active.armed = active.shard.wake_at();
-                    active.armed
+                    (active.armed, active.late_at())
                 }
                 State::Loading(_) | State::Ended(_) => return,
             };
@@ -199,13 +199,32 @@ impl Coordinator {
                     sleep(RELOAD_PAUSE).await;
                 }
             };
+            let late = async {
+                match late_at {
+                    Some(at) => sleep_until(self.around.ticks.instant(at).max(Instant::now())).await,
+                    None => std::future::pending().await,
+                }
+            };
             tokio::select! {
                 biased;
                 () = deadline => self.tell(Event::Timer),
                 () = self.oldest_settles() => self.settle(),
+                () = late => self.tell_what_is_late(),
                 () = self.news.notified() => {}
             }
         }
+    }
+
+    /// Whoever waits for appends that took too long waits no longer.
+    fn tell_what_is_late(&self) {
+        {
+            let mut state = self.state.lock();
+            let State::Active(active) = &mut *state else { return };
+            if let Some(ticket) = active.newest_late(self.around.ticks.now()) {
+                self.step(&mut state, Event::Late { ticket });
+            }
+        }
+        self.settle();
     }
 
     /// Until the oldest append in flight is committed or has failed, which is then taken in.
@@ -294,11 +313,24 @@ impl Coordinator {
                         let _ = waiting.send(Ok(response));
                     }
                 }
+                Effect::GiveUp { id } => {
+                    if let Some(waiting) = active.waiting.remove(&id) {
+                        // Its connection may have gone.
+                        let _ = waiting.send(Err(Unavailable::NotAvailable));
+                    }
+                }
                 Effect::Append { ticket, records } => {
                     match append::enqueue(&self.partition, &records, self.codec(), wall_ms) {
                         Ok(produced) => {
                             self.queued.fetch_max(produced.appended.last_offset, Ordering::AcqRel);
-                            active.in_flight.push_back(InFlight { ticket, wait: produced.wait });
+                            let late_at =
+                                now.saturating_add(self.around.settings.now().groups.offsets_commit_timeout_ms);
+                            active.in_flight.push_back(InFlight {
+                                ticket,
+                                wait: produced.wait,
+                                late_at,
+                                is_late: false,
+                            });
                         }
                         Err(error) => return self.failed(state, unavailable(&error), &error.to_string()),
                     }

@@ -18,7 +18,7 @@ pub(crate) enum Unavailable {
     NotCoordinator,
     /// This broker is about to.
     Loading,
-    /// It does, but too few replicas are in sync to take anything in.
+    /// It does, but too few replicas are in sync to take anything in, or they take too long.
     NotAvailable,
 }
 
@@ -29,6 +29,10 @@ pub(super) type Answer = Result<Response, Unavailable>;
 pub(super) struct InFlight {
     pub(super) ticket: Ticket,
     pub(super) wait: ProduceWait,
+    /// Whoever waits for it is told then that it takes too long (`offsets.commit.timeout.ms`).
+    pub(super) late_at: Tick,
+    /// Were they told?
+    pub(super) is_late: bool,
 }
 
 /// A shard at work.
@@ -47,6 +51,21 @@ impl Active {
     pub(super) fn new(shard: Shard) -> Active {
         let (waiting, in_flight, deletions) = (BTreeMap::new(), VecDeque::new(), Vec::new());
         Active { shard, waiting, next_id: 0, in_flight, deletions, armed: None }
+    }
+
+    /// When the next append is late.
+    pub(super) fn late_at(&self) -> Option<Tick> {
+        self.in_flight.iter().find(|append| !append.is_late).map(|append| append.late_at)
+    }
+
+    /// The newest append that is late by now, if anybody is to be told of it.
+    pub(super) fn newest_late(&mut self, now: Tick) -> Option<Ticket> {
+        let late = self.in_flight.iter_mut().filter(|append| !append.is_late && append.late_at <= now);
+        late.map(|append| {
+            append.is_late = true;
+            append.ticket
+        })
+        .last()
     }
 
     /// If nothing is in flight any more, nothing that was done can be lost.
