@@ -69,7 +69,7 @@ fn apache_kafka_and_ballast_give_the_same_answers() {
             continue;
         }
         for version in versions(case, &theirs, &ours) {
-            outcome.run(case, version, &mut kafka, &mut ballast);
+            outcome.run(case, version, (&mut kafka, &mut ballast), |_| ());
         }
     }
 

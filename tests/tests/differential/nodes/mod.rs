@@ -60,7 +60,7 @@ fn three_nodes_of_apache_kafka_and_of_ballast_give_the_same_answers() {
         for case in cases.iter().copied().flatten() {
             let wanted = format!("{} {}", case.key, case.name).to_lowercase().contains(&only);
             for version in versions(case, &offered[0], &offered[1]).into_iter().filter(|_| wanted) {
-                outcome.run(case, version, theirs, ours);
+                outcome.run(case, version, (&mut *theirs, &mut *ours), has_controller);
             }
         }
     };
@@ -95,14 +95,23 @@ fn offered(side: &mut Side) -> Advertised {
 
 /// `HOST:PORT` of the listener of the active controller, or of one that is not active.
 fn controller(side: &mut Side, active: bool) -> String {
+    find_controller(side, active).expect("it is one of the voters")
+}
+
+/// As [`controller`]; `None` while nobody leads the quorum.
+fn find_controller(side: &mut Side, active: bool) -> Option<String> {
+    let told = side.call(2, &quorum_request());
+    let leader = told.topics[0].partitions[0].leader_id;
+    let node = told.nodes.iter().find(|node| (node.node_id == leader) == active)?;
+    Some(format!("{}:{}", node.listeners[0].host, node.listeners[0].port))
+}
+
+fn quorum_request() -> DescribeQuorumRequest {
     let partition = kafka_protocol::messages::describe_quorum_request::PartitionData::default();
     let topic = kafka_protocol::messages::describe_quorum_request::TopicData::default()
         .with_topic_name(name("__cluster_metadata"))
         .with_partitions(vec![partition]);
-    let told = side.call(2, &DescribeQuorumRequest::default().with_topics(vec![topic]));
-    let leader = told.topics[0].partitions[0].leader_id;
-    let node = told.nodes.iter().find(|node| (node.node_id == leader) == active).expect("it is one of the voters");
-    format!("{}:{}", node.listeners[0].host, node.listeners[0].port)
+    DescribeQuorumRequest::default().with_topics(vec![topic])
 }
 
 /// On all three, led by node 1; the records of [`RECORDS`] are in its first partition. Its second is led by node 2.
@@ -129,6 +138,16 @@ fn led(connection: &mut Connection, topic: &str, by: i32) {
         let partition = told.topics.first()?.partitions.iter().find(|row| row.partition_index == 0)?;
         let usable = partition.leader_id.0 != 1 || connection.offset_at(topic, 0, -2).error_code == 0;
         (partition.leader_id.0 == by && usable).then_some(())
+    });
+}
+
+/// Waits until the node that is told to lead the quorum says so itself.
+fn has_controller(side: &mut Side) {
+    side.at(1);
+    eventually_within(WAIT_MS, "a controller is active", || {
+        let active = find_controller(side, true)?;
+        let told = Connection::open(&active).call(2, &quorum_request());
+        (told.topics.first()?.partitions.first()?.error_code == 0).then_some(())
     });
 }
 
