@@ -10,6 +10,8 @@
 //! Read next: `start` and `stop` (the two columns above), `controllers` (the quorum).
 
 mod controllers;
+mod error;
+mod listeners;
 mod publish;
 mod start;
 mod stop;
@@ -33,7 +35,7 @@ use crate::node::Node;
 use crate::quorum::Quorum;
 use crate::session::Authorizer;
 
-pub use start::StartError;
+pub use error::StartError;
 
 /// The seams that a broker is built on, and who decides what is allowed.
 #[derive(Clone)]

@@ -68,9 +68,11 @@ pub use request::{
     CommitPartition, CommitTopic, Event, HeartbeatRequest, Input, JoinRequest, LeaveRequest, LeavingMember,
     OffsetCommitRequest, OffsetDeleteRequest, Protocol, Request, SyncRequest,
 };
-pub use response::{JoinResponse, JoinedMember, LeftMember, PartitionRow, Response, SyncResponse, TopicRow};
+pub use response::{
+    DescribedMember, JoinResponse, JoinedMember, LeftMember, PartitionRow, Response, SyncResponse, TopicRow,
+};
 pub use shard::Shard;
-pub use view::{DescribedMember, GroupView};
+pub use view::GroupView;
 
 use std::sync::Arc;
 

@@ -100,3 +100,20 @@ pub struct PartitionRow {
     /// Why not.
     pub error: Option<GroupError>,
 }
+
+/// A member, as DescribeGroups shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DescribedMember {
+    /// Id.
+    pub member_id: MemberId,
+    /// Of a static member.
+    pub instance_id: Option<InstanceId>,
+    /// Client id.
+    pub client_id: Arc<str>,
+    /// `/10.0.0.7`.
+    pub client_host: Arc<str>,
+    /// What it said of itself for the chosen protocol; empty unless the group is Stable.
+    pub metadata: Bytes,
+    /// Its assignment; in a rebalance that of the generation before.
+    pub assignment: Bytes,
+}

@@ -9,14 +9,12 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-
 use ballast_wire::PartitionIndex;
 
 use super::classic::{Classic, GroupState};
 use super::committed::CommittedGroup;
 use super::records::CommittedOffset;
-use super::{GroupId, InstanceId, MemberId};
+use super::{DescribedMember, GroupId};
 
 /// One group, as seen from outside.
 #[derive(Clone, Copy, Debug)]
@@ -25,23 +23,6 @@ pub struct GroupView<'a> {
     pub(super) committed: &'a CommittedGroup,
     /// `None` while the group's deletion is on its way to the log.
     pub(super) live: Option<&'a Classic>,
-}
-
-/// A member, as DescribeGroups shows it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DescribedMember {
-    /// Id.
-    pub member_id: MemberId,
-    /// Of a static member.
-    pub instance_id: Option<InstanceId>,
-    /// Client id.
-    pub client_id: Arc<str>,
-    /// `/10.0.0.7`.
-    pub client_host: Arc<str>,
-    /// What it said of itself for the chosen protocol; empty unless the group is Stable.
-    pub metadata: Bytes,
-    /// Its assignment; in a rebalance that of the generation before.
-    pub assignment: Bytes,
 }
 
 impl<'a> GroupView<'a> {

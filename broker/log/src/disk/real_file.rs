@@ -31,7 +31,7 @@ use rustix::fs::FallocateFlags;
 use rustix::io::{Errno, ReadWriteFlags};
 
 use super::os::{identity, open_options, with_descriptors, write_all};
-use super::scarce::{DESCRIPTORS, Holders, MAPS, Resource, Verdict};
+use super::scarce::{DESCRIPTORS, Holder, Holders, MAPS, Resource, Verdict};
 use super::{DiskFile, FileKind, OpenMode};
 use crate::map::Map;
 
@@ -96,6 +96,17 @@ impl std::fmt::Debug for RealFile {
     }
 }
 
+impl Holder for RealFile {
+    /// Not what is in use, was used lately, or (without `may_sync`) has something unsynced.
+    fn give_up(&self, resource: Resource, may_sync: bool) -> Verdict {
+        let Some(mut state) = self.state.try_lock() else { return Verdict::Spared };
+        match resource {
+            Resource::Descriptor => self.give_up_descriptor(&mut state, may_sync),
+            Resource::Map => self.give_up_map(&mut state),
+        }
+    }
+}
+
 impl RealFile {
     /// Opens a file. One that exists and may give up its descriptor is only looked at: the first use opens it.
     pub(super) fn open(path: &Path, mode: OpenMode, kind: FileKind, abilities: Abilities) -> io::Result<Arc<RealFile>> {
@@ -135,15 +146,6 @@ impl RealFile {
             file.install(&mut file.state.lock(), open);
         }
         Ok(file)
-    }
-
-    /// Gives up a descriptor or map, unless it is in use, was used lately, or (without `may_sync`) has something unsynced.
-    pub(super) fn give_up(&self, resource: Resource, may_sync: bool) -> Verdict {
-        let Some(mut state) = self.state.try_lock() else { return Verdict::Spared };
-        match resource {
-            Resource::Descriptor => self.give_up_descriptor(&mut state, may_sync),
-            Resource::Map => self.give_up_map(&mut state),
-        }
     }
 
     fn give_up_descriptor(&self, state: &mut State, may_sync: bool) -> Verdict {
@@ -205,7 +207,7 @@ impl RealFile {
 
     fn enlist(&self, holders: &Holders, listed: &mut bool) {
         let enlist = !std::mem::replace(listed, true);
-        holders.took(&self.myself, enlist);
+        holders.took(enlist.then(|| Weak::clone(&self.myself) as Weak<dyn Holder>));
     }
 
     /// A map that covers everything below `end`, or nothing if there cannot be one now.

@@ -15,12 +15,11 @@
 //!   3. Locks are taken in the order file, queue; whoever looks at a victim holds no queue and only *tries* its lock.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
-
-use super::real_file::RealFile;
 
 /// How many descriptors and maps the process may spend on sealed segments and indexes.
 ///
@@ -66,6 +65,12 @@ pub(super) enum Verdict {
     Spared,
 }
 
+/// Whoever can hold what is scarce.
+pub(super) trait Holder: fmt::Debug + Send + Sync {
+    /// Gives it up if nobody uses it; if what it holds is not synced, only where it `may_sync`.
+    fn give_up(&self, resource: Resource, may_sync: bool) -> Verdict;
+}
+
 /// All descriptors of files that may give theirs up.
 pub(super) static DESCRIPTORS: Holders = Holders::new(Resource::Descriptor, DEFAULT_LIMITS.max_open_files);
 /// All maps.
@@ -77,7 +82,7 @@ pub(super) struct Holders {
     resource: Resource,
     limit: AtomicUsize,
     held: AtomicUsize,
-    queue: Mutex<VecDeque<Weak<RealFile>>>,
+    queue: Mutex<VecDeque<Weak<dyn Holder>>>,
 }
 
 /// How many victims are looked at for clean ones before one is synced in order to close it.
@@ -106,12 +111,12 @@ impl Holders {
         self.trim(limit);
     }
 
-    /// A file holds one from now on. `enlist` says that it does not stand in the queue.
-    pub(super) fn took(&self, file: &Weak<RealFile>, enlist: bool) {
+    /// Somebody holds one from now on: whoever is to `enlist`, or one who stands in the queue.
+    pub(super) fn took(&self, enlist: Option<Weak<dyn Holder>>) {
         let held = self.held.fetch_add(1, Ordering::Relaxed) + 1;
-        if enlist {
+        if let Some(holder) = enlist {
             let mut queue = self.queue.lock();
-            queue.push_back(Weak::clone(file));
+            queue.push_back(holder);
             if queue.len() > 2 * held + 64 {
                 queue.retain(|file| file.strong_count() > 0);
             }

@@ -19,7 +19,8 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::World;
-use super::start::{Bound, StartError, bind_all};
+use super::error::StartError;
+use super::listeners::{Bound, bind_all};
 use crate::api::controllers::ControllerRequests;
 use crate::drive::settings::LiveSettings;
 use crate::drive::store::Dir;

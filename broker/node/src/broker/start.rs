@@ -2,10 +2,8 @@
 //!
 //! Holds: clients are served once everything is there, and not before.
 //!
-//! Read next: listeners (bound first, served last), parts (what is put together), membership (how the cluster lets it in).
+//! Read next: `listeners` (bound first, served last), parts (what is put together), membership (how the cluster lets it in).
 
-mod error;
-mod listeners;
 mod membership;
 mod parts;
 
@@ -21,19 +19,19 @@ use parking_lot::Mutex;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-pub use self::error::StartError;
-pub(super) use self::listeners::{Bound, bind_all};
-use self::listeners::{accept, bind_http, serve_http};
 use self::membership::{cluster_id, register};
 use self::parts::{coordinators, fetchers, new_controller};
+use super::error::StartError;
+use super::listeners::{Bound, accept, bind_all, bind_http, serve_http};
 use super::publish::{Entries, publish, publish_alone};
 use super::{Broker, BrokerConfig, Tasks, World, controllers};
 use crate::api::intercept::{Intercept, Interceptor};
 use crate::drive::controller::{MetadataLog, controller};
 use crate::drive::dirs::{self, Placements};
-use crate::drive::isr::{self, Proposals};
+use crate::drive::isr;
 use crate::drive::metadata::Metadata;
 use crate::drive::producer_ids::ProducerIds;
+use crate::drive::proposals::{Proposals, Wishes};
 use crate::drive::settings::LiveSettings;
 use crate::drive::store::{Store, StoreConfig};
 use crate::drive::ticks::Ticks;
@@ -57,7 +55,7 @@ struct Base {
     metadata: Arc<Metadata>,
     entries: Entries,
     /// What leaders wish their ISRs to be.
-    wishes: isr::Wishes,
+    wishes: Wishes,
     /// What the store says of where replicas live.
     placed: dirs::Placed,
     /// Broker epoch of the last clean stop, -1 if the last stop was none.

@@ -16,6 +16,7 @@ pub(crate) mod metadata;
 pub(crate) mod own_topic;
 pub(crate) mod partition;
 pub(crate) mod producer_ids;
+pub(crate) mod proposals;
 pub(crate) mod registration;
 pub(crate) mod settings;
 pub(crate) mod store;

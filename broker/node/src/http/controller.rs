@@ -11,7 +11,7 @@ use ballast_core::image::{Broker, Image, Partition};
 use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::metrics::MetricType;
 
-use super::exposition::{NO_LABELS, gauges, one, rows};
+use super::lines::{NO_LABELS, gauges, one, rows};
 use crate::node::Node;
 use crate::quorum::QuorumView;
 

@@ -12,7 +12,7 @@ use ballast_core::group::GroupView;
 use ballast_core::image::{Image, Partition as State};
 use prometheus_client::encoding::DescriptorEncoder;
 
-use super::exposition::{gauges, one};
+use super::lines::{gauges, one};
 use crate::drive::partition::Partition;
 use crate::node::Node;
 

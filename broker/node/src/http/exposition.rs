@@ -10,11 +10,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use prometheus_client::collector::Collector;
+use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::encoding::text::encode;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 
+use super::lines::{NO_LABELS, labels, one, rows};
 use super::{controller, exporter, fetchers, log_dirs, replication};
 use crate::api::TABLE;
 use crate::drive::partition::{Partition, Traffic};
@@ -35,48 +36,6 @@ impl fmt::Debug for Scrape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Scrape")
     }
-}
-
-/// Of metrics that count the broker as a whole.
-pub(super) const NO_LABELS: [(&str, &str); 0] = [];
-
-/// Labels and a value.
-pub(super) type Rows<L> = Vec<(L, u64)>;
-
-pub(super) fn rows<L: EncodeLabelSet>(
-    encoder: &mut DescriptorEncoder<'_>,
-    kind: MetricType,
-    (name, help): (&str, &str),
-    rows: &Rows<L>,
-) -> fmt::Result {
-    let mut metric = encoder.encode_descriptor(name, help, None, kind)?;
-    for (labels, value) in rows {
-        let mut row = metric.encode_family(labels)?;
-        match kind {
-            MetricType::Counter => row.encode_counter::<NoLabelSet, u64, f64>(value, None)?,
-            _ => row.encode_gauge(&i64::try_from(*value).unwrap_or(i64::MAX))?,
-        }
-    }
-    Ok(())
-}
-
-/// As [`rows`], for values that may be negative.
-pub(super) fn gauges<L: EncodeLabelSet>(
-    encoder: &mut DescriptorEncoder<'_>,
-    (name, help): (&str, &str),
-    rows: &[(L, i64)],
-) -> fmt::Result {
-    let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
-    for (labels, value) in rows {
-        metric.encode_family(labels)?.encode_gauge(value)?;
-    }
-    Ok(())
-}
-
-pub(super) fn one(encoder: &mut DescriptorEncoder<'_>, name: &str, help: &str, value: u64) -> fmt::Result {
-    encoder
-        .encode_descriptor(name, help, None, MetricType::Gauge)?
-        .encode_gauge(&i64::try_from(value).unwrap_or(i64::MAX))
 }
 
 impl Collector for Scrape {
@@ -144,10 +103,6 @@ fn of_topics(encoder: &mut DescriptorEncoder<'_>, partitions: &[Arc<Partition>])
         rows(encoder, MetricType::Counter, (&name, help), &counts)?;
     }
     Ok(())
-}
-
-pub(super) fn labels(partition: &Partition) -> [(&'static str, String); 2] {
-    [("topic", partition.topic.to_string()), ("partition", partition.index.to_string())]
 }
 
 fn of_partitions(encoder: &mut DescriptorEncoder<'_>, partitions: &[Arc<Partition>]) -> fmt::Result {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::metrics::MetricType;
 
-use super::exposition::{NO_LABELS, gauges, rows};
+use super::lines::{NO_LABELS, gauges, rows};
 use crate::drive::partition::Partition;
 use crate::node::Node;
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use prometheus_client::encoding::DescriptorEncoder;
 
-use super::exposition::one;
+use super::lines::one;
 use crate::node::Node;
 
 /// Everything.

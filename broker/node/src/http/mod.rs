@@ -10,6 +10,7 @@ mod controller;
 mod exporter;
 mod exposition;
 mod fetchers;
+mod lines;
 mod log_dirs;
 pub(crate) mod metrics;
 mod replication;

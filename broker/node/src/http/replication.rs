@@ -10,7 +10,7 @@ use ballast_core::replica::Leader;
 use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::metrics::MetricType;
 
-use super::exposition::{NO_LABELS, gauges, labels, one, rows};
+use super::lines::{NO_LABELS, gauges, labels, one, rows};
 use super::metrics::Metrics;
 use crate::drive::partition::Partition;
 use crate::node::Node;

@@ -14,7 +14,7 @@
 //! Holds: elections are safe whoever stands when; this decides only how soon one succeeds. Every wait has a random part, and
 //! a new one each time.
 //!
-//! Read next: poll (who would vote for it), `leadership` (what a won election is worth), `serve` and `network` (who notes the signs).
+//! Read next: poll (who would vote for it), `signs` (what is heard of the others), `leadership` (what a won election is worth).
 
 mod poll;
 
@@ -22,13 +22,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openraft::{Raft, ServerState};
-use parking_lot::Mutex;
 use rand_core::RngCore as _;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::network::Reach;
 use super::runtime::Rng;
+use super::signs::{Lost, Signs};
 use super::store::Store;
 use super::types::{Metrics, NodeId, TypeConfig, Vote};
 
@@ -58,50 +58,6 @@ impl Timers {
     /// A voter that has heard of its leader within this time votes for nobody else.
     pub(super) fn lease(&self) -> Duration {
         self.silence / 2
-    }
-}
-
-/// Why an election was lost, as far as that says when to stand again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Lost {
-    /// Another's log is longer: it shall stand first.
-    Behind,
-    /// One whose log is shorter stands as well, with a higher vote. It cannot win: we shall stand again before it does.
-    Outbid,
-}
-
-/// What is noted of the others where it happens.
-#[derive(Debug, Default)]
-pub(super) struct Signs(Mutex<Noted>);
-
-#[derive(Debug, Default)]
-struct Noted {
-    heard: Option<(NodeId, Instant)>,
-    lost: Option<Lost>,
-}
-
-impl Signs {
-    /// The leader gave a sign of life.
-    pub(super) fn heard(&self, leader: NodeId) {
-        self.0.lock().heard = Some((leader, Instant::now()));
-    }
-
-    /// A vote was refused.
-    pub(super) fn lost(&self, why: Lost) {
-        self.0.lock().lost = Some(why);
-    }
-
-    /// The last leader that was heard of, and when; told once. Whoever leads after it asks, and from then on it is no leader.
-    pub(super) fn take_heard(&self) -> Option<(NodeId, Instant)> {
-        self.0.lock().heard.take()
-    }
-
-    fn heard_of(&self, leader: NodeId) -> Option<Instant> {
-        self.0.lock().heard.filter(|(id, _)| *id == leader).map(|(_, at)| at)
-    }
-
-    fn take_lost(&self) -> Option<Lost> {
-        self.0.lock().lost.take()
     }
 }
 

@@ -8,12 +8,36 @@ use std::sync::Arc;
 
 use ballast_core::image::DecodeError;
 use ballast_log::{AppendError, DiskError, LogError, ReadError};
+use ballast_wire::batch::BatchError;
 use openraft::{AnyError, ErrorSubject, ErrorVerb, StorageIOError};
 use parking_lot::Mutex;
 
+use super::codec::CodecError;
 use super::sealed::SealError;
-use super::store::EntryError;
 use super::types::{NodeId, StorageError};
+
+/// Why an entry cannot be stored, or a batch is no entry.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EntryError {
+    /// A leader epoch has 31 bits.
+    #[error("term {0} is above {max}, which a leader epoch can hold", max = i32::MAX)]
+    TermTooLarge(u64),
+    /// An offset has 63 bits.
+    #[error("index {0} is above {max}, which an offset can hold", max = i64::MAX)]
+    IndexTooLarge(u64),
+    /// The batch does not hold one record.
+    #[error("a batch of the metadata log must have one plain record: {0}")]
+    NotOneRecord(&'static str),
+    /// The record's framing is broken.
+    #[error(transparent)]
+    Batch(#[from] BatchError),
+    /// Key or value make no sense.
+    #[error(transparent)]
+    Codec(#[from] CodecError),
+    /// Written by a newer Ballast.
+    #[error("type {0} of an entry is not known: a newer Ballast wrote it")]
+    UnknownType(u8),
+}
 
 /// Why the quorum does not start, or stops.
 #[derive(Clone, Debug, thiserror::Error)]

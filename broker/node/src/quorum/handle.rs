@@ -25,14 +25,15 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::campaign::{Signs, Timers};
+use super::campaign::Timers;
 use super::describe::QuorumView;
 use super::error::{Fault, ProposeError, QuorumError};
 use super::first_start::Held;
+use super::incoming::Incoming;
 use super::machine::{Machine, Publication};
 use super::network::{Lane, Reach};
 use super::rpc;
-use super::serve::Incoming;
+use super::signs::Signs;
 use super::store::Store;
 use super::types::{Membership, Metrics, NodeId, QuorumNode, TypeConfig, next_index};
 

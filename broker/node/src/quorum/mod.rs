@@ -24,6 +24,7 @@ mod entry;
 mod error;
 mod first_start;
 mod handle;
+mod incoming;
 mod leadership;
 mod machine;
 mod members;
@@ -33,6 +34,7 @@ mod rpc;
 mod runtime;
 mod sealed;
 mod serve;
+mod signs;
 mod start;
 mod store;
 #[cfg(test)]
@@ -48,7 +50,7 @@ pub use campaign::Timers;
 pub use codec::CodecError;
 pub use describe::{QuorumView, ReplicaView};
 pub use entry::{Entry, Payload};
-pub use error::{Fault, ProposeError, QuorumError};
+pub use error::{EntryError, Fault, ProposeError, QuorumError};
 pub use handle::{ENTRY_BYTES_MAX, Quorum};
 pub use machine::{Builder, Machine, Publication};
 pub(crate) use members::keep_membership;
@@ -57,7 +59,7 @@ pub(crate) use rpc::VERSION as RPC_VERSION;
 pub use runtime::{Rng, Runtime};
 pub use sealed::SealError;
 pub use start::{LOG_DIR, QuorumConfig};
-pub use store::{EntryError, Store};
+pub use store::Store;
 pub use types::{
     LogId, Membership, NodeId, QuorumNode, SnapshotMeta, StorageError, StoredMembership, TypeConfig, Vote,
 };

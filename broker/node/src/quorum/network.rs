@@ -29,9 +29,9 @@ use openraft::{RaftNetwork, RaftNetworkFactory, SnapshotSegmentId};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::campaign::{Lost, Signs};
 use super::codec::{CodecError, Reader};
 use super::rpc::{self, Ask, Refused};
+use super::signs::{Lost, Signs};
 use super::store::Store;
 use super::types::{NodeId, QuorumNode, TypeConfig, next_index};
 use crate::net::link::{Link, LinkError, LinkLimits};

@@ -17,12 +17,13 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::campaign::{self, Candidate, Signs, Timers};
+use super::campaign::{self, Candidate, Timers};
 use super::error::{Fault, QuorumError};
 use super::first_start::Held;
 use super::handle::{Quorum, cause_of};
 use super::machine::Machine;
 use super::network::{Network, Peers, Reach};
+use super::signs::Signs;
 use super::store::{Store, on_disk};
 use super::types::{NodeId, QuorumNode, next_index};
 use super::{leadership, runtime};

@@ -28,9 +28,9 @@ use self::member::Member;
 use self::rebalance::InitialDelay;
 use super::records::{GroupMetadata, Record};
 use super::turn::Turn;
-use super::view::DescribedMember;
 use super::{
-    Generation, GroupError, GroupId, InstanceId, JoinResponse, MemberId, RequestId, Response, SyncResponse, Ticket,
+    DescribedMember, Generation, GroupError, GroupId, InstanceId, JoinResponse, MemberId, RequestId, Response,
+    SyncResponse, Ticket,
 };
 
 pub use self::state::GroupState;

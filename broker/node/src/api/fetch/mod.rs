@@ -10,6 +10,7 @@
 mod nearest;
 mod pass;
 mod read;
+mod reader;
 mod replica;
 mod session;
 
@@ -26,9 +27,9 @@ use ballast_wire::frame::{ApiKey, Pieces};
 use ballast_wire::shared::CurrentLeader;
 use tokio::time::{Instant, sleep_until};
 
-use self::pass::{Looked, Pass, Row};
-use self::read::{Follower, Reader, Reading, Wanted};
-use self::replica::News;
+use self::pass::{Looked, News, Pass, Row};
+use self::read::Reading;
+use self::reader::{Follower, Reader, Wanted};
 use self::session::{Opened, Plan};
 use super::call::{Call, Ctx};
 use super::code;

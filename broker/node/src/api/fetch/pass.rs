@@ -14,9 +14,18 @@ use std::sync::Arc;
 use ballast_wire::Chunk;
 use ballast_wire::fetch::FetchedPartition;
 
-use super::replica::News;
 use crate::drive::partition::{FetchGuard, LeaderHint, Partition};
 use crate::drive::waiters::{Awaits, Ear};
+
+/// What there is to tell a replica about the watermark, if it says which one it has (KIP-1166).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum News {
+    None,
+    /// It has records that will be committed soon: nobody wakes its fetch for that, so it looks again.
+    Expected,
+    /// It lacks a watermark.
+    There,
+}
 
 /// What one partition gave.
 pub(super) struct Row {

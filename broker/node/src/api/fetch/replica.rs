@@ -7,7 +7,8 @@ use ballast_core::replica::{Divergence, EpochEnd, FetchPosition, divergence};
 use ballast_wire::LeaderEpoch;
 use ballast_wire::fetch::{EpochEnd as WireEpochEnd, FetchPartition, NO_EPOCH, UNKNOWN_HIGH_WATERMARK};
 
-use super::read::{Follower, Reader};
+use super::pass::News;
+use super::reader::{Follower, Reader};
 use crate::api::call::Ctx;
 use crate::api::code::{self, Code};
 use crate::drive::partition::{FollowerFetch, Partition};
@@ -77,16 +78,6 @@ pub(super) fn compare(
         partition.follower_fetched(epoch, ctx.node.ticks.now(), fetch);
     }
     Ok(Compared::Same)
-}
-
-/// What there is to tell a replica about the watermark, if it says which one it has (KIP-1166).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum News {
-    None,
-    /// It has records that will be committed soon: nobody wakes its fetch for that, so it looks again.
-    Expected,
-    /// It lacks a watermark.
-    There,
 }
 
 /// See [`News`].

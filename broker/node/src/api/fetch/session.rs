@@ -11,7 +11,7 @@ use ballast_wire::fetch::{FetchPartition, FetchRequest};
 
 use super::IDS_FROM;
 use super::pass::Row;
-use super::read::Wanted;
+use super::reader::Wanted;
 use crate::api::call::Ctx;
 use crate::api::code::{self, Code};
 use crate::session::{Operation, Resource};

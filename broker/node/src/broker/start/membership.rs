@@ -11,7 +11,7 @@ use ballast_wire::Uuid;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::StartError;
+use super::super::error::StartError;
 use crate::drive::registration::{self, Identity};
 use crate::node::Node;
 

@@ -5,8 +5,8 @@ use ballast_log::disk::{Disk, RealDisk};
 use ballast_log::{Log, LogConfig};
 
 use super::*;
-use crate::drive::isr::Proposals;
 use crate::drive::partition::{Partition, Place};
+use crate::drive::proposals::Proposals;
 
 const ME: BrokerId = 1;
 const TOPIC: Uuid = Uuid([1; 16]);

@@ -10,8 +10,9 @@ use std::sync::atomic::Ordering;
 use ballast_core::controller::{AlteredPartition, BrokerError, PartitionState, Refusal, Response};
 use ballast_core::replica::IsrRefusal;
 
-use super::{BACKOFF_MS_MAX, BACKOFF_MS_MIN, Driver, Open, Proposal};
+use super::{BACKOFF_MS_MAX, BACKOFF_MS_MIN, Driver, Open};
 use crate::drive::partition::Partition;
+use crate::drive::proposals::Proposal;
 
 impl Driver {
     /// Takes in the answer to a request, `None` if there was none.

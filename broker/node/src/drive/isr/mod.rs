@@ -21,10 +21,10 @@ use std::time::Duration;
 use ballast_core::controller::{AlterPartition, IsrChange, Request, Response};
 use ballast_core::machine::Tick;
 use ballast_net::BoxFuture;
-use ballast_wire::{BrokerId, LeaderEpoch, PartitionEpoch, PartitionIndex, Uuid};
-use tokio::sync::mpsc;
+use ballast_wire::{PartitionIndex, Uuid};
 use tokio::time::{Instant, sleep_until, timeout};
 
+use super::proposals::{Proposal, Wishes};
 use crate::node::Node;
 
 /// Proposals in one request.
@@ -37,40 +37,6 @@ const BACKOFF_MS_MAX: Tick = 1_000;
 /// Leaders are told the time so many times within `replica.lag.time.max.ms`, and with every heartbeat at least.
 const TICKS_A_LAG: Tick = 8;
 const TICK_MS_MIN: Tick = 10;
-
-/// An ISR that a leader wants.
-#[derive(Debug, Clone)]
-pub(crate) struct Proposal {
-    pub(crate) topic: Uuid,
-    pub(crate) index: PartitionIndex,
-    pub(crate) leader_epoch: LeaderEpoch,
-    /// What the change builds on.
-    pub(crate) partition_epoch: PartitionEpoch,
-    /// The ISR until now.
-    pub(crate) before: Vec<BrokerId>,
-    /// The members wished for, with the broker epochs that they fetched under, -1 unknown.
-    pub(crate) isr: Vec<(BrokerId, i64)>,
-}
-
-/// Where leaders put their proposals.
-#[derive(Debug, Clone)]
-pub(crate) struct Proposals(mpsc::UnboundedSender<Proposal>);
-
-/// What they have put there.
-pub(crate) type Wishes = mpsc::UnboundedReceiver<Proposal>;
-
-impl Proposals {
-    /// Both ends.
-    pub(crate) fn channel() -> (Proposals, Wishes) {
-        let (sender, wishes) = mpsc::unbounded_channel();
-        (Proposals(sender), wishes)
-    }
-
-    /// Never waits. Once the broker stops nobody takes them any more.
-    pub(crate) fn send(&self, proposal: Proposal) {
-        let _ = self.0.send(proposal);
-    }
-}
 
 /// Runs as long as the broker.
 pub(crate) async fn run(mut wishes: Wishes, node: Arc<Node>) {

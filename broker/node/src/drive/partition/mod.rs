@@ -29,7 +29,7 @@ use self::follow::Following;
 pub(crate) use self::follow::{Change, Fetched, Next};
 pub(crate) use self::lead::{ProduceError, Produced};
 pub(crate) use self::replicas::FollowerFetch;
-use super::isr::Proposals;
+use super::proposals::Proposals;
 use super::waiters::{Awaits, Ear, Waiters};
 use crate::quorum::TOLD;
 

@@ -14,7 +14,7 @@ use ballast_log::AppendError;
 use ballast_wire::{BrokerId, LeaderEpoch, NO_LEADER, Offset, PartitionEpoch};
 
 use super::{LeaderHint, Partition, Refused, TOLD};
-use crate::drive::isr::Proposal;
+use crate::drive::proposals::Proposal;
 
 /// A follower's fetch, as far as it says where the follower is.
 #[derive(Debug, Clone, Copy)]

@@ -8,7 +8,7 @@ use ballast_wire::batch::{BatchBuilder, Compression};
 use tempfile::TempDir;
 
 use super::*;
-use crate::drive::isr::Wishes;
+use crate::drive::proposals::Wishes;
 use crate::drive::waiters::{Kept, ProduceWait, Until};
 
 const NOW: Tick = 1_000;

@@ -39,7 +39,7 @@ pub(crate) use self::moving::{FutureReplica, MoveRefused};
 pub(crate) use self::open::OpenError;
 use super::dirs::Placements;
 use super::hosted::Hosted;
-use super::isr::Proposals;
+use super::proposals::Proposals;
 use super::settings::LiveSettings;
 use super::ticks::Ticks;
 use crate::config::log::log_config;

@@ -16,8 +16,9 @@ use std::collections::BTreeSet;
 use tokio::task::JoinSet;
 
 use super::super::rpc::{self, PreVoted};
+use super::super::signs::Lost;
 use super::super::types::{Membership, NodeId};
-use super::{Candidate, Lost};
+use super::Candidate;
 
 /// Answers as they come in.
 #[derive(Debug)]

@@ -120,13 +120,3 @@ fn one_that_was_refused_asks_again_as_a_candidate_does_and_is_patient_once_it_he
     let patient = wait(&campaign, asked + ms(10));
     assert!((ms(2_000)..ms(2_500)).contains(&patient), "{patient:?}: it follows a leader again");
 }
-
-#[test]
-fn who_was_heard_last_is_told_once_and_only_for_itself() {
-    let signs = Signs::default();
-    signs.heard(NodeId::from(1));
-    assert!(signs.heard_of(NodeId::from(1)).is_some());
-    assert!(signs.heard_of(NodeId::from(3)).is_none());
-    assert!(signs.take_heard().is_some_and(|(leader, _)| leader == NodeId::from(1)));
-    assert!(signs.take_heard().is_none());
-}

@@ -7,12 +7,13 @@
 //! ```
 //! Holds: `entry_of(batch_of(entry)) == entry`. A type number is never reused.
 
-use ballast_wire::batch::{BatchBuilder, BatchError, BatchView, Compression};
+use ballast_wire::batch::{BatchBuilder, BatchView, Compression};
 use bytes::Bytes;
 use openraft::LeaderId;
 
 use super::super::codec::{CodecError, Reader, put_membership, put_node_id};
 use super::super::entry::{Entry, Payload};
+use super::super::error::EntryError;
 use super::super::types::LogId;
 
 const KEY_VERSION: u8 = 1;
@@ -21,29 +22,6 @@ mod kind {
     pub(super) const BLANK: u8 = 0;
     pub(super) const RECORDS: u8 = 1;
     pub(super) const MEMBERSHIP: u8 = 2;
-}
-
-/// Why an entry cannot be stored, or a batch is no entry.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum EntryError {
-    /// A leader epoch has 31 bits.
-    #[error("term {0} is above {max}, which a leader epoch can hold", max = i32::MAX)]
-    TermTooLarge(u64),
-    /// An offset has 63 bits.
-    #[error("index {0} is above {max}, which an offset can hold", max = i64::MAX)]
-    IndexTooLarge(u64),
-    /// The batch does not hold one record.
-    #[error("a batch of the metadata log must have one plain record: {0}")]
-    NotOneRecord(&'static str),
-    /// The record's framing is broken.
-    #[error(transparent)]
-    Batch(#[from] BatchError),
-    /// Key or value make no sense.
-    #[error(transparent)]
-    Codec(#[from] CodecError),
-    /// Written by a newer Ballast.
-    #[error("type {0} of an entry is not known: a newer Ballast wrote it")]
-    UnknownType(u8),
 }
 
 /// The batch that stores `entry`. `now_ms` is only for people who look.

@@ -30,7 +30,6 @@ use openraft::storage::{LogFlushed, RaftLogStorage};
 use openraft::{LogState, OptionalSend, RaftLogReader};
 use parking_lot::Mutex;
 
-pub use batch::EntryError;
 pub(super) use serial::{on_disk, on_readers};
 
 use self::entries::Entries;
@@ -38,7 +37,7 @@ use self::files::Files;
 use self::serial::Serial;
 use super::TOLD;
 use super::entry::Entry;
-use super::error::{Fault, QuorumError};
+use super::error::{EntryError, Fault, QuorumError};
 use super::types::{LogId, StorageError, TypeConfig, Vote};
 
 /// Bytes of entries that one replication request carries at most, unless the first is larger.

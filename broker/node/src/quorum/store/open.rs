@@ -19,10 +19,10 @@ use parking_lot::Mutex;
 use super::entries::Entries;
 use super::files::{Files, Remembered};
 use super::serial::Serial;
-use super::{EntryError, Inner, Store, batch};
+use super::{Inner, Store, batch};
 use crate::quorum::TOLD;
 use crate::quorum::entry::Entry;
-use crate::quorum::error::{DiskContext, Fault, QuorumError};
+use crate::quorum::error::{DiskContext, EntryError, Fault, QuorumError};
 use crate::quorum::types::{LogId, next_index};
 
 /// Size in bytes at which a segment is sealed: what one purge can free.

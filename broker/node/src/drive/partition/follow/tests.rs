@@ -12,8 +12,8 @@ use ballast_wire::fetch::EpochEnd as Parted;
 use tempfile::TempDir;
 
 use super::*;
-use crate::drive::isr::Proposals;
 use crate::drive::partition::{Place, Refused};
+use crate::drive::proposals::Proposals;
 
 const NOW: Tick = 1_000;
 const NOW_MS: i64 = 1_800_000_000_000;

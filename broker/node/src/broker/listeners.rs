@@ -12,8 +12,8 @@ use ballast_net::{Connection, Listener};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use super::super::World;
-use super::StartError;
+use super::World;
+use super::error::StartError;
 use crate::api::{Requests, TABLE};
 use crate::http;
 use crate::net::conn::ConnLimits;
@@ -22,13 +22,13 @@ use crate::node::Node;
 use crate::session::Session;
 
 /// A listener that is bound but does not accept yet.
-pub(in crate::broker) struct Bound {
-    pub(in crate::broker) listener: Box<dyn Listener>,
-    pub(in crate::broker) advertised: Endpoint,
+pub(super) struct Bound {
+    pub(super) listener: Box<dyn Listener>,
+    pub(super) advertised: Endpoint,
 }
 
 /// Binds `endpoints`; each is advertised as `advertised` says, or as it is bound.
-pub(in crate::broker) async fn bind_all(
+pub(super) async fn bind_all(
     endpoints: &[Endpoint],
     advertised: &[Endpoint],
     settings: &BrokerSettings,
