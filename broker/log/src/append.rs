@@ -24,8 +24,8 @@ use bytes::Bytes;
 
 use crate::error::{AppendError, DiskContext, DiskError, ReadError};
 use crate::header::Header;
+use crate::index::txn::AbortedTxn;
 use crate::log::{Failure, Log, State, Writer};
-use crate::producer::AbortedTxn;
 use crate::producer::snapshot;
 use crate::producer::state::{Applied, Undo, Verdict};
 use crate::roll::fits_offsets;

@@ -228,3 +228,15 @@ pub enum ReadError {
         cause: BatchError,
     },
 }
+
+/// Damage that was met where only disk errors are told.
+pub(crate) fn disk_error(error: ReadError) -> DiskError {
+    match error {
+        ReadError::Disk(error) => error,
+        ReadError::Damaged { ref path, .. } => {
+            let source = Arc::new(std::io::Error::new(std::io::ErrorKind::InvalidData, error.to_string()));
+            DiskError { doing: "cannot read", path: path.clone(), source }
+        }
+        ReadError::OutOfRange { .. } => unreachable!("nothing was asked for by offset"),
+    }
+}

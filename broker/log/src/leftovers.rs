@@ -15,10 +15,10 @@ use ballast_wire::Offset;
 
 use crate::disk::{DirEntry, FileKind, OpenMode};
 use crate::error::{DiskContext, DiskError};
-use crate::names::{Name, Part, Place, Stage, parse, strip_stage};
+use crate::names::{Name, Part, Place, Stage, parse, remove_if_there, strip_stage};
 use crate::recover::RecoveryReport;
 use crate::scan::{HEADERS_WINDOW_BYTES, Scanner, Step};
-use crate::segment::{SegmentFiles, remove_if_there};
+use crate::segment::SegmentFiles;
 
 /// What is in the folder, tidied.
 #[derive(Debug, Default)]

@@ -169,6 +169,15 @@ impl Place {
     }
 }
 
+/// Removes a file; fine if it is not there.
+pub(crate) fn remove_if_there(place: &Place, path: &Path) -> Result<bool, DiskError> {
+    match place.disk.remove_file(path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error).doing("cannot remove", path),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -20,21 +20,10 @@ use crate::epoch::Epochs;
 use crate::error::{DiskContext, DiskError, LogError};
 use crate::leftovers::{Found, tidy};
 use crate::log::{Log, Parts};
-use crate::names::{LEADER_EPOCH_CHECKPOINT, Part, Place};
-use crate::recover::{Cut, CutReason, Progress, Recovery, RecoveryReport};
-use crate::segment::{Indexer, Segment, SegmentFiles, remove_if_there};
+use crate::names::{LEADER_EPOCH_CHECKPOINT, Part, Place, remove_if_there};
+use crate::recover::{Cut, CutReason, OpenFrom, Opened, Progress, Recovery, RecoveryReport};
+use crate::segment::{Indexer, Segment, SegmentFiles};
 use crate::suspect;
-
-/// What is known about a log from outside its folder when it is opened: the checkpoints of its log directory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OpenFrom {
-    /// Did the broker stop cleanly? Then nothing is read but the tail behind the last index entry.
-    pub clean: bool,
-    /// Everything below it is known to be on disk. 0 when unknown.
-    pub recovery_point: Offset,
-    /// First offset that may be read. 0 when unknown.
-    pub log_start: Offset,
-}
 
 impl Log {
     /// Makes the folder and an empty log in it that starts at `start` (0 for a new partition). Nothing of it is synced: the
@@ -153,15 +142,6 @@ fn drop_snapshots(place: &Place, found: &Found, end: Offset) -> Result<(), DiskE
         remove_if_there(place, &place.path(*base, Part::Snapshot))?;
     }
     Ok(())
-}
-
-/// What scanning and walking made of a folder.
-pub(crate) struct Opened {
-    pub(crate) segments: Vec<Arc<Segment>>,
-    pub(crate) end: Offset,
-    pub(crate) indexer: Indexer,
-    /// Is it what a clean stop left, untouched?
-    pub(crate) is_as_closed: bool,
 }
 
 impl Recovery<'_> {

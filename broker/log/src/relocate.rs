@@ -5,7 +5,8 @@
 //!   writer lock { the rest is copied ── epochs ── all synced ── cut lock { log → retired, copy → the log's name } }
 //! ```
 //! Holds:
-//!   1. A copy is a prefix of what its log was at some time; what its log cuts off later is cut off it too, by epochs (KIP-101).
+//!   1. A copy is a prefix of what its log was at some time; what its log cuts off later is cut off it too, by epochs
+//!      (KIP-101).
 //!   2. Whoever holds a [`Log`] notices nothing: offsets, producers, what is queued and who may write stay as they are.
 //!   3. At every moment one of the folders has everything that was promised. The old name is given up, for good, before the
 //!      copy takes it; so a start that finds a copy, its retired log and no log under the plain name may promote the copy.

@@ -19,12 +19,12 @@ use crate::index::Entry;
 use crate::index::offset::OffsetEntry;
 use crate::index::time::TimeEntry;
 use crate::log::{Log, Writer};
-use crate::names::Part;
+use crate::names::{Part, remove_if_there};
 use crate::producer::snapshot;
 use crate::producer::state::Undo;
 use crate::scan::{HEADERS_WINDOW_BYTES, Scanner};
-use crate::segment::{Indexer, Segment, remove_if_there};
-use crate::truncate::shorten;
+use crate::segment::{Indexer, Segment};
+use crate::shorten::shorten;
 
 impl Writer {
     /// Does this batch begin a new segment? (kafka.md §3.3)

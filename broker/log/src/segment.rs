@@ -27,8 +27,8 @@ use crate::header::Header;
 use crate::index::Index;
 use crate::index::offset::OffsetEntry;
 use crate::index::time::TimeEntry;
-use crate::names::{Part, Place};
-use crate::producer::AbortedTxn;
+use crate::index::txn::AbortedTxn;
+use crate::names::{Part, Place, remove_if_there};
 use crate::scan::{HEADERS_WINDOW_BYTES, Scanner};
 
 /// The largest timestamp of a segment and where it stands.
@@ -224,15 +224,6 @@ impl Segment {
     }
 }
 
-/// Removes a file; fine if it is not there.
-pub(crate) fn remove_if_there(place: &Place, path: &std::path::Path) -> Result<bool, DiskError> {
-    match place.disk.remove_file(path) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error).doing("cannot remove", path),
-    }
-}
-
 /// Adds index entries as batches come by: the same rule for appends and for recovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Indexer {
@@ -286,4 +277,17 @@ impl Indexer {
             self.indexed_timestamp = self.largest.timestamp;
         }
     }
+}
+
+/// The index state at the end of a segment: its last entries, and what follows them.
+pub(crate) fn indexer_of(segment: &Segment, bytes: u64) -> Result<Indexer, ReadError> {
+    let mut indexer = Indexer::behind(segment.indexed_largest()?);
+    let file = segment.file()?;
+    let mut scanner = crate::scan::Scanner::new(&*file, bytes, crate::scan::HEADERS_WINDOW_BYTES);
+    let mut position = segment.hint(Offset::MAX, &mut scanner)?;
+    while let Some(header) = scanner.batch(position)? {
+        indexer.recall(&header);
+        position += header.size;
+    }
+    Ok(indexer)
 }

@@ -10,8 +10,7 @@ use crate::append::{Appended, Front, Queued};
 use crate::error::AppendError;
 use crate::header::Header;
 use crate::log::Log;
-use crate::producer::state::Marker;
-use crate::validate::marker_of;
+use crate::validate::{Marker, marker_of};
 
 /// A batch that was judged, not yet written.
 struct Judged {

@@ -17,8 +17,8 @@ use ballast_wire::Offset;
 use crate::disk::{FileKind, OpenMode};
 use crate::error::{DiskContext, DiskError};
 use crate::leftovers::Found;
-use crate::names::{Part, Place};
-use crate::segment::{SegmentFiles, remove_if_there};
+use crate::names::{Part, Place, remove_if_there};
+use crate::segment::SegmentFiles;
 
 /// Name of the mark.
 const SYNC_FAILED: &str = "sync-failed";

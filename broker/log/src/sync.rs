@@ -8,8 +8,8 @@
 //! Holds:
 //!   1. The recovery point only moves over what a sync that said `Ok` covered, names of files included.
 //!   2. A truncation in between makes a sync that is under way move nothing.
-//!   3. A sync that failed is final: nothing is retried, nothing is written any more, and the next opening believes nothing that it
-//!      should have covered (see `suspect`).
+//!   3. A sync that failed is final: nothing is retried, nothing is written any more, and the next opening believes
+//!      nothing that it should have covered (see `suspect`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -13,7 +13,7 @@ use crate::config::LogConfig;
 use crate::disk::{Disk, RealDisk};
 use crate::error::AppendError;
 use crate::log::Log;
-use crate::open::OpenFrom;
+use crate::recover::OpenFrom;
 use crate::recover::RecoveryReport;
 use crate::validate::{Origin, ValidBatch, validate};
 

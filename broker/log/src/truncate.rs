@@ -9,29 +9,26 @@
 //!   2. A crash at any point leaves a prefix of the old log, at least up to the new end.
 //!   3. The epoch checkpoint is right before anything is appended again.
 
-use std::io::IoSlice;
 use std::sync::Arc;
 
 use ballast_planted::{Bug, is_planted};
 use ballast_wire::Offset;
 
-use crate::disk::{DiskFile, FileKind, OpenMode};
-use crate::error::{DiskContext, DiskError, LogError, ReadError};
+use crate::disk::FileKind;
+use crate::error::{DiskContext, DiskError, LogError, ReadError, disk_error};
 use crate::log::{Log, Published, Writer};
-use crate::names::{Part, Stage, staged};
+use crate::names::Part;
 use crate::producer::state::Producers;
 use crate::recover::replay::replay;
-use crate::segment::{Indexer, Segment};
-
-/// How much of a file is copied at once, in bytes.
-const COPY_BYTES: usize = 1 << 20;
+use crate::segment::{Indexer, Segment, indexer_of};
+use crate::shorten::shorten;
 
 impl Log {
     /// Cuts the log so that it ends at `offset`, or at the beginning of the batch that holds it, and drops what is queued
     /// (whoever waits for that was told [`AppendError::Dropped`](crate::AppendError::Dropped) when the leader resigned).
     /// Epochs that begin at the end or above it are forgotten, even where no record goes: one may have begun there and
-    /// written nothing. Returns the end. Readers keep what they hold. If it went below the recovery point, the caller writes the recovery
-    /// point checkpoint before it appends again.
+    /// written nothing. Returns the end. Readers keep what they hold. If it went below the recovery point, the caller
+    /// writes the recovery point checkpoint before it appends again.
     ///
     /// # Errors
     /// Whatever the disk says. Unless that came before anything was touched, the log is poisoned.
@@ -212,69 +209,8 @@ impl Log {
     }
 }
 
-/// The index state at the end of a segment: its last entries, and what follows them.
-pub(crate) fn indexer_of(segment: &Segment, bytes: u64) -> Result<Indexer, ReadError> {
-    let mut indexer = Indexer::behind(segment.indexed_largest()?);
-    let file = segment.file()?;
-    let mut scanner = crate::scan::Scanner::new(&*file, bytes, crate::scan::HEADERS_WINDOW_BYTES);
-    let mut position = segment.hint(Offset::MAX, &mut scanner)?;
-    while let Some(header) = scanner.batch(position)? {
-        indexer.recall(&header);
-        position += header.size;
-    }
-    Ok(indexer)
-}
-
-/// Makes a segment's file end at `bytes`: in place if nobody holds it, else by a shorter copy under the same name.
-/// The caller holds the cut lock.
-pub(crate) fn shorten(segment: &Segment, bytes: u64, kind: FileKind) -> Result<(), DiskError> {
-    let file = segment.file()?;
-    let sealed_len = file.len().doing("cannot stat", file.path())?;
-    if sealed_len == bytes || !file.is_viewed() {
-        return file.set_len(bytes).doing("cannot cut", file.path());
-    }
-    let disk = &segment.place.disk;
-    let path = segment.path();
-    let tmp = staged(&path, Stage::Tmp);
-    let copy = disk.open(&tmp, OpenMode::Create, kind).doing("cannot make", &tmp)?;
-    copy.set_len(0).doing("cannot empty", &tmp)?;
-    copy_bytes(&*file, &*copy, bytes)?;
-    // The name changes to something that is whole, or not at all.
-    copy.sync().doing("cannot sync", &tmp)?;
-    drop(copy);
-    disk.rename(&tmp, &path).doing("cannot rename", &tmp)?;
-    segment.place.sync()?;
-    segment.replace_file(None);
-    segment.open_file(kind)?;
-    Ok(())
-}
-
-fn copy_bytes(from: &dyn DiskFile, to: &dyn DiskFile, bytes: u64) -> Result<(), DiskError> {
-    let mut buffer = vec![0; COPY_BYTES.min(bytes as usize)];
-    let mut position = 0;
-    while position < bytes {
-        let piece = (bytes - position).min(COPY_BYTES as u64) as usize;
-        from.read_at(position, &mut buffer[..piece]).doing("cannot read", from.path())?;
-        to.write_at(position, &[IoSlice::new(&buffer[..piece])]).doing("cannot write", to.path())?;
-        position += piece as u64;
-    }
-    Ok(())
-}
-
 fn damaged(error: ReadError) -> LogError {
     LogError::Disk(disk_error(error))
-}
-
-/// Damage that was met where only disk errors are told.
-pub(crate) fn disk_error(error: ReadError) -> DiskError {
-    match error {
-        ReadError::Disk(error) => error,
-        ReadError::Damaged { ref path, .. } => {
-            let source = Arc::new(std::io::Error::new(std::io::ErrorKind::InvalidData, error.to_string()));
-            DiskError { doing: "cannot read", path: path.clone(), source }
-        }
-        ReadError::OutOfRange { .. } => unreachable!("nothing was asked for by offset"),
-    }
 }
 
 #[cfg(test)]

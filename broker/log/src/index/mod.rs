@@ -26,8 +26,7 @@ use parking_lot::Mutex;
 
 use crate::disk::{DiskFile, FileKind, OpenMode};
 use crate::error::{DiskContext, DiskError};
-use crate::names::{Part, Place};
-use crate::segment::remove_if_there;
+use crate::names::{Part, Place, remove_if_there};
 
 /// Entries that wait in memory before they are written together.
 const TAIL_ENTRIES_MAX: usize = 64;

@@ -2,11 +2,25 @@
 //!
 //! The file is there only if it has entries.
 
+use ballast_wire::{Offset, ProducerId};
+
 use super::Entry;
 use crate::names::Part;
-use crate::producer::AbortedTxn;
 
 const VERSION: i16 = 0;
+
+/// An aborted transaction, as a fetch tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AbortedTxn {
+    /// Whose.
+    pub producer_id: ProducerId,
+    /// Offset of its first record.
+    pub first_offset: Offset,
+    /// Offset of its marker.
+    pub last_offset: Offset,
+    /// The last stable offset once this transaction was out of the way.
+    pub last_stable_offset: Offset,
+}
 
 impl Entry for AbortedTxn {
     const PART: Part = Part::TxnIndex;

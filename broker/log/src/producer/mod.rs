@@ -11,6 +11,7 @@ pub(crate) mod state;
 use ballast_wire::{Offset, ProducerEpoch, ProducerId};
 
 use crate::error::ReadError;
+use crate::index::txn::AbortedTxn;
 use crate::log::Log;
 
 /// What a log knows about one producer (DescribeProducers).
@@ -28,19 +29,6 @@ pub struct ProducerInfo {
     pub coordinator_epoch: i32,
     /// First offset of its open transaction, -1 when none is open.
     pub current_txn_start: Offset,
-}
-
-/// An aborted transaction, as a fetch tells it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AbortedTxn {
-    /// Whose.
-    pub producer_id: ProducerId,
-    /// Offset of its first record.
-    pub first_offset: Offset,
-    /// Offset of its marker.
-    pub last_offset: Offset,
-    /// The last stable offset once this transaction was out of the way.
-    pub last_stable_offset: Offset,
 }
 
 impl Log {

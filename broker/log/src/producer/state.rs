@@ -9,9 +9,11 @@ use std::collections::BTreeMap;
 
 use ballast_wire::{Offset, ProducerEpoch, ProducerId};
 
-use super::{AbortedTxn, ProducerInfo};
+use super::ProducerInfo;
 use crate::error::AppendError;
 use crate::header::{Header, sequence_after, sequence_before};
+use crate::index::txn::AbortedTxn;
+use crate::validate::Marker;
 
 /// Batches that are remembered of one producer, to recognise their resends.
 pub(crate) const BATCHES_REMEMBERED: usize = 5;
@@ -88,13 +90,6 @@ impl Producer {
             self.restored = false;
         }
     }
-}
-
-/// A transaction's end, as its marker tells it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Marker {
-    pub(crate) commit: bool,
-    pub(crate) coordinator_epoch: i32,
 }
 
 /// What a batch may do.

@@ -8,13 +8,12 @@ use ballast_wire::batch::BatchError;
 use super::replay::{marker_at, replay};
 use super::{CutReason, Progress, Recovery};
 use crate::disk::FileKind;
-use crate::error::{DiskContext, DiskError};
+use crate::error::{DiskContext, DiskError, disk_error};
 use crate::header::Header;
 use crate::names::Part;
-use crate::producer::state::Marker;
 use crate::scan::{BODIES_WINDOW_BYTES, Scanner, Step};
 use crate::segment::{Indexer, Segment};
-use crate::truncate::disk_error;
+use crate::validate::Marker;
 
 /// Bytes between two calls of `progress`.
 const PROGRESS_BYTES: u64 = 64 << 20;

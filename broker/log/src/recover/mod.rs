@@ -15,6 +15,7 @@
 //! Read next: `batches` (what makes a batch good), `trust` (what is believed without reading), `replay` (producers).
 
 mod batches;
+mod opened;
 pub(crate) mod replay;
 mod report;
 mod trust;
@@ -31,14 +32,15 @@ use self::trust::Trust;
 use crate::config::LogConfig;
 use crate::disk::{DiskFile, FileKind};
 use crate::epoch::Epochs;
-use crate::error::{DiskContext, DiskError};
-use crate::names::{Part, Place};
-use crate::open::{OpenFrom, Opened};
+use crate::error::{DiskContext, DiskError, disk_error};
+use crate::names::{Part, Place, remove_if_there};
 use crate::producer::snapshot;
 use crate::producer::state::Producers;
-use crate::segment::{Indexer, Segment, SegmentFiles, remove_if_there};
-use crate::truncate::{disk_error, indexer_of, shorten};
+use crate::segment::{Indexer, Segment, SegmentFiles, indexer_of};
+use crate::shorten::shorten;
 
+pub use self::opened::OpenFrom;
+pub(crate) use self::opened::Opened;
 pub use self::report::{Cut, CutReason, Progress, RecoveryReport};
 
 /// A recovery under way.

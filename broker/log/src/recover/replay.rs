@@ -10,10 +10,10 @@ use crate::error::{DiskError, ReadError};
 use crate::header::Header;
 use crate::names::{Part, Place, parse};
 use crate::producer::snapshot;
-use crate::producer::state::{Marker, Producers};
+use crate::producer::state::Producers;
 use crate::scan::{HEADERS_WINDOW_BYTES, Scanner};
 use crate::segment::Segment;
-use crate::validate::marker_of;
+use crate::validate::{Marker, marker_of};
 
 /// The producers at `end`: from the newest good snapshot at or below it, and the batches since.
 pub(crate) fn replay(place: &Place, segments: &[Arc<Segment>], end: Offset) -> Result<Producers, ReadError> {

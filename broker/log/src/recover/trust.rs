@@ -16,7 +16,7 @@ use crate::error::DiskError;
 use crate::index::Index;
 use crate::index::offset::OffsetEntry;
 use crate::index::time::TimeEntry;
-use crate::producer::AbortedTxn;
+use crate::index::txn::AbortedTxn;
 use crate::scan::{HEADERS_WINDOW_BYTES, Scanner, Step};
 use crate::segment::{Indexer, Segment, SegmentFiles};
 

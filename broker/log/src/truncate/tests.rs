@@ -115,7 +115,7 @@ fn a_log_can_be_emptied_and_begin_elsewhere() {
     assert!(!held.bytes().unwrap().is_empty());
     assert_eq!(put(&log, &batch(2)).unwrap().base_offset, 1000);
     drop(log);
-    let (log, report) = rig.open(crate::open::OpenFrom { clean: false, recovery_point: 1000, log_start: 1000 });
+    let (log, report) = rig.open(crate::OpenFrom { clean: false, recovery_point: 1000, log_start: 1000 });
     assert_eq!((report.cut, log.start(), log.end()), (None, 1000, 1002));
 }
 

@@ -22,7 +22,6 @@ use self::records::{Judged, judge_records, judge_shut};
 use crate::config::{LogConfig, TopicCompression};
 use crate::error::AppendError;
 use crate::header::Header;
-use crate::producer::state::Marker;
 
 /// The first Produce version whose clients know zstd.
 const ZSTD_PRODUCE_VERSION: i16 = 7;
@@ -123,6 +122,13 @@ pub fn validate(records: &Bytes, config: &LogConfig, origin: Origin, now_ms: i64
     check_size(header.size, config)?;
     let log_append_time_ms = if config.timestamp_type == TimestampType::LogAppendTime { now_ms } else { -1 };
     Ok(ValidBatch { bytes, rewritten: rewritten.map(Box::new), header, marker, from_zero, log_append_time_ms })
+}
+
+/// A transaction's end, as its marker tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Marker {
+    pub(crate) commit: bool,
+    pub(crate) coordinator_epoch: i32,
 }
 
 /// The transaction's end that a batch marks, if it does.
