@@ -3,8 +3,8 @@
 //! A test says which settings its broker must have and gets a running one. By default that is a `ballast serve` of its
 //! own, except that tests without wishes share one. With `BALLAST_TEST_BOOTSTRAP=HOST:PORT` every test goes to the broker
 //! that listens there: run against Apache Kafka, the tests themselves are put to the test. `BALLAST_TEST_SETTINGS` then
-//! lists what that broker was started with (`key=value`, separated by blanks); a test that wishes for something else is skipped,
-//! and so is what only Ballast promises ([`Broker::is_ballast`]):
+//! lists what that broker was started with (`key=value`, separated by blanks); a test that wishes for something else is
+//! skipped, and so is what only Ballast promises ([`Broker::is_ballast`]):
 //!
 //! ```text
 //! kafka node /tmp/peer 29092 log.retention.check.interval.ms=200 max.incremental.fetch.session.cache.slots=8 &

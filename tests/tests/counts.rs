@@ -1,7 +1,7 @@
 //! How many tests there are, by area: the table in docs/TESTING.md.
 //!
-//! `cargo test -p ballast-tests --test counts -- --nocapture` prints it; with `BALLAST_UPDATE_DOCS=1` it is written into the page.
-//! The page may be behind by what was added since; an area without tests fails here.
+//! `cargo test -p ballast-tests --test counts -- --nocapture` prints it; with `BALLAST_UPDATE_DOCS=1` it is written
+//! into the page. The page may be behind by what was added since; an area without tests fails here.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -27,6 +27,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
 ];
 
 const FILE_LINES_MAX: usize = 600;
+/// Columns of a comment; code has fewer, by rustfmt, which leaves comments as they are.
+const COMMENT_COLUMNS_MAX: usize = 127;
 
 /// Rooms of `broker/core/src` that decide: none of them may name another, all may read the image and the settings.
 const MACHINES: &[&str] = &["controller", "replica", "registration", "fetch_session", "group"];
@@ -148,6 +150,26 @@ fn every_file_says_what_it_is_and_stays_readable() {
             assert!(text.starts_with("//!"), "{} has no header", path.display());
             let lines = text.lines().count();
             assert!(lines <= FILE_LINES_MAX, "{} has {lines} lines, at most {FILE_LINES_MAX}", path.display());
+            let wide = wide_comments(&text);
+            assert!(wide.is_empty(), "{}: comments above {COMMENT_COLUMNS_MAX} columns: {wide:?}", path.display());
         }
     }
+}
+
+/// Comments that are too wide: line and columns. Pictures and tables are as wide as they are.
+fn wide_comments(text: &str) -> Vec<(usize, usize)> {
+    let (mut is_picture, mut found) = (false, Vec::new());
+    for (at, line) in text.lines().enumerate() {
+        let Some(words) = line.trim_start().strip_prefix("//") else {
+            is_picture = false;
+            continue;
+        };
+        let words = words.trim_start_matches(['/', '!', ' ']);
+        is_picture ^= words.starts_with("```");
+        let columns = line.chars().count();
+        if columns > COMMENT_COLUMNS_MAX && !is_picture && !words.starts_with('|') {
+            found.push((at + 1, columns));
+        }
+    }
+    found
 }

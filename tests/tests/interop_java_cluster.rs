@@ -1,8 +1,8 @@
-//! Apache Kafka's own tools for administrators, and its Admin client, 4.4.0, against three broker processes: one dies, replicas
-//! move between directories, and there are many topics.
+//! Apache Kafka's own tools for administrators, and its Admin client, 4.4.0, against three broker processes: one dies,
+//! replicas move between directories, and there are many topics.
 //!
-//! The long run: `cargo build --release && BALLAST_TOPICS=1000 cargo test --release -p ballast-tests --test interop_java_cluster
-//! many -- --nocapture`.
+//! The long run: `cargo build --release && BALLAST_TOPICS=1000 cargo test --release -p ballast-tests --test
+//! interop_java_cluster many -- --nocapture`.
 //!
 //! Holds: nothing here waits for a time to pass; what spreads is asked for until it is there.
 

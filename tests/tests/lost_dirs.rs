@@ -1,5 +1,5 @@
-//! A broker of three whose second log directory cannot be opened any more: it goes on with the first, what lived in the second is
-//! led elsewhere or by nobody, and nothing is begun anew beside what may still be there.
+//! A broker of three whose second log directory cannot be opened any more: it goes on with the first, what lived in the
+//! second is led elsewhere or by nobody, and nothing is begun anew beside what may still be there.
 
 use std::net::TcpListener;
 use std::path::Path;

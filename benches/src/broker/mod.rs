@@ -2,7 +2,8 @@
 //!
 //! Holds: a node keeps its folder and its address over restarts, and its process never outlives it.
 //!
-//! Read next: `ballast` (how ours is started), `cluster` (several of them), `ballast_tests::foreign::kafka` (how the peer is, here and in the tests).
+//! Read next: `ballast` (how ours is started), `cluster` (several of them), `ballast_tests::foreign::kafka` (how the
+//! peer is, here and in the tests).
 
 mod ballast;
 mod cluster;

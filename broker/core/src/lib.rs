@@ -1,7 +1,8 @@
 //! What a broker decides: pure step machines and planners.
 //!
 //! Holds for the whole crate: no runtime, no files, no clock, no wire schema. Time and input come in, effects go out.
-//! Machines do not import each other (they meet in `ballast-broker`, and in the tests' `cluster`); all may read the metadata `image`.
+//! Machines do not import each other (they meet in `ballast-broker`, and in the tests' `cluster`); all may read the
+//! metadata `image`.
 //!
 //! Read next: `machine` (the contract), `image` (what a cluster is), `controller` (who changes it), `settings`.
 

@@ -1,4 +1,5 @@
-//! Administration: topics, configs, offsets, groups, elections, the cluster itself. Every call is tried again until `default.api.timeout.ms`.
+//! Administration: topics, configs, offsets, groups, elections, the cluster itself. Every call is tried again until
+//! `default.api.timeout.ms`.
 //!
 //! Answers come as plain structs of ours: whoever prints them need not know the protocol's own.
 //!

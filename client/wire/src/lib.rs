@@ -4,7 +4,8 @@
 //! Decoders borrow; what they return points into the frame that they were given.
 //!
 //! Read next: `batch` (the bytes that a log stores), `frame` (what a connection carries), `produce` and `fetch` (the two
-//! messages that carry records), `chunk` (bytes on their way out), `error_code` (Kafka's errors by number and name), `hash` (where clients put a key).
+//! messages that carry records), `chunk` (bytes on their way out), `error_code` (Kafka's errors by number and name),
+//! `hash` (where clients put a key).
 
 #![forbid(unsafe_code)]
 

@@ -16,7 +16,8 @@
 //!      them, as on Linux. Only writing them again makes them like any other.
 //!   4. Shortening a file that somebody still views is a bug of the caller, and panics.
 //!
-//! Read next: `file` (sectors), `names` (folders), `faults` (what can be ordered), `outlet` (a disk that a broker keeps over its lives).
+//! Read next: `file` (sectors), `names` (folders), `faults` (what can be ordered), `outlet` (a disk that a broker keeps
+//! over its lives).
 
 mod faults;
 mod file;
@@ -50,7 +51,8 @@ pub enum Crash {
     /// Power fails, and a coin is thrown for each unsynced sector; of the unsynced changes to a folder a random number
     /// of the first ones survives, and a file may end anywhere between its synced and its last length.
     Tear,
-    /// Power fails when nearly all was written: names and lengths are there, and of the unsynced sectors one in sixteen is not.
+    /// Power fails when nearly all was written: names and lengths are there, and of the unsynced sectors one in sixteen
+    /// is not.
     Fray,
 }
 
@@ -175,8 +177,8 @@ impl SimDisk {
         self.world.lock().kill_after(self.generation, n);
     }
 
-    /// As [`SimDisk::kill_after`], counted from the last of these calls, which come one after another with others between them,
-    /// each on a path that contains the words beside it: a process dies at a telling moment.
+    /// As [`SimDisk::kill_after`], counted from the last of these calls, which come one after another with others
+    /// between them, each on a path that contains the words beside it: a process dies at a telling moment.
     pub fn kill_at(&self, steps: &[(Call, &'static str)], n: u64) {
         self.world.lock().kill_at(self.generation, steps, n);
     }

@@ -6,7 +6,8 @@
 //!
 //! Holds: everything blocks, with a deadline; nothing is retried except where a function says so.
 //!
-//! Read next: `connection`, `layout` (every request of Apache Kafka), then `rows` (the requests that most tests need), `batches` (bytes of a batch, true or false).
+//! Read next: `connection`, `layout` (every request of Apache Kafka), then `rows` (the requests that most tests need),
+//! `batches` (bytes of a batch, true or false).
 
 pub mod batches;
 pub mod connection;

@@ -92,8 +92,8 @@ pub fn lose(seed: u64, loss: Loss, victim: Victim) -> (Vec<Gap>, Recorder) {
     (led.into_iter().map(gap).collect(), recorder)
 }
 
-/// Cuts a broker that does not lead the quorum off from the others for `away_ms`, and lets it come back: gives the votes and reigns that
-/// were told since, which a healthy leader should not see, and the history.
+/// Cuts a broker that does not lead the quorum off from the others for `away_ms`, and lets it come back: gives the
+/// votes and reigns that were told since, which a healthy leader should not see, and the history.
 ///
 /// # Panics
 /// As [`lose`].

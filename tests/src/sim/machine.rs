@@ -137,8 +137,8 @@ impl Machine {
         &self.0.clock
     }
 
-    /// The process dies `calls` calls after these `steps` of its disk (see [`SimDisk::kill_at`]); `how` says what becomes of the
-    /// disk then.
+    /// The process dies `calls` calls after these `steps` of its disk (see [`SimDisk::kill_at`]); `how` says what
+    /// becomes of the disk then.
     pub fn will_die_at(&self, steps: &[(Call, &'static str)], calls: u64, how: Crash) {
         let mut now = self.0.now.lock();
         now.disk.kill_at(steps, calls);

@@ -33,8 +33,8 @@ const SETUP_MS_MAX: i64 = 60_000;
 /// What readers are given to reach the end once all has recovered, in ms.
 const READ_ON_MS: i64 = 5_000;
 
-/// The topics of every run: one whose records are not synced before they are acknowledged (D1), one whose records are (D2), and
-/// one for producers without idempotence. Segments are small, so that
+/// The topics of every run: one whose records are not synced before they are acknowledged (D1), one whose records are
+/// (D2), and one for producers without idempotence. Segments are small, so that
 /// logs have several, and old indexes and snapshots beside them.
 pub const TOPICS: [Topic; 3] = [
     Topic { name: "d1", partitions: 2, configs: &[("min.insync.replicas", "2"), SMALL_SEGMENTS, DENSE_INDEX] },

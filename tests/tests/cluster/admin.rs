@@ -118,7 +118,8 @@ fn any_node_makes_a_topic_that_is_asked_for_and_the_groups_topic() {
     assert_eq!(answer.coordinators[0].error_code, 0, "{answer:?}");
 }
 
-/// Creates a topic at the active controller as a broker does in a client's name; `once` is the same in every copy. Code and id.
+/// Creates a topic at the active controller as a broker does in a client's name; `once` is the same in every copy. Code
+/// and id.
 fn in_an_envelope(controller: &mut Connection, topic_name: &str, once: [u8; 16]) -> (i16, uuid::Uuid) {
     const VERSION: i16 = 7;
     const ONCE_TAG: i32 = 20_001;

@@ -1,8 +1,8 @@
-//! Three real nodes under idempotent producers with acks=all, librdkafka's and Apache Kafka's, and two replicas in sync at least:
-//! one node at a time is killed, frozen, cut off, stopped or replaced, then all of them are killed at once.
+//! Three real nodes under idempotent producers with acks=all, librdkafka's and Apache Kafka's, and two replicas in sync
+//! at least: one node at a time is killed, frozen, cut off, stopped or replaced, then all of them are killed at once.
 //!
-//! Nothing acknowledged is lost, nothing is there twice, order is kept, no offset has two meanings. How long writes stood still
-//! is printed, not asserted.
+//! Nothing acknowledged is lost, nothing is there twice, order is kept, no offset has two meanings. How long writes
+//! stood still is printed, not asserted.
 //!
 //! Every fault once by default. The long run:
 //! `BALLAST_ROUNDS=20 cargo test -p ballast-tests --test cluster_processes -- --nocapture`; with `BALLAST_FAULT=SIGSTOP` only

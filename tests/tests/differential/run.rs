@@ -63,8 +63,8 @@ pub(crate) fn versions(case: &Case, kafka: &Advertised, ballast: &Advertised) ->
 }
 
 impl Outcome {
-    /// Runs one case in one version on both sides. Where Kafka alone says that its controller is not active (41), it was electing
-    /// another one: then `settle` is called, and both sides are asked again.
+    /// Runs one case in one version on both sides. Where Kafka alone says that its controller is not active (41), it
+    /// was electing another one: then `settle` is called, and both sides are asked again.
     pub(crate) fn run(
         &mut self,
         case: &Case,

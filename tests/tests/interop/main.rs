@@ -10,10 +10,10 @@
 //! ```
 //!
 //! Each client is a small program in its own language (tests/interop/README.md has the scenario and how it tells its steps).
-//! It gets a broker of its own, or three, and several clients are at work at a time. What is not installed goes into `<target>/interop`; what cannot be had is skipped by name,
-//! and with `BALLAST_TEST_REQUIRE_ALL` set that is a failure. `BALLAST_TEST_BOOTSTRAP=HOST:PORT` takes a broker that is
-//! there, `BALLAST_TEST_RESTART=COMMAND` says how to restart it. `BALLAST_UPDATE_DOCS=1` writes what was found into
-//! docs/COMPATIBILITY.md.
+//! It gets a broker of its own, or three, and several clients are at work at a time. What is not installed goes into
+//! `<target>/interop`; what cannot be had is skipped by name, and with `BALLAST_TEST_REQUIRE_ALL` set that is a
+//! failure. `BALLAST_TEST_BOOTSTRAP=HOST:PORT` takes a broker that is there, `BALLAST_TEST_RESTART=COMMAND` says how to
+//! restart it. `BALLAST_UPDATE_DOCS=1` writes what was found into docs/COMPATIBILITY.md.
 //!
 //! Holds: every step that a client's row in `clients` names is told by its program, as done, failed or not in the client;
 //! one that is not told has failed.

@@ -67,8 +67,9 @@ fn below_min_isr_acks_all_is_refused_and_what_acks_1_wrote_shows_when_a_follower
     assert_eq!(client.bounds("min", 0).1, before + 1);
 }
 
-/// Both partitions are of one request, so that its answer waits for the first while the second, which had its two replicas when it
-/// was committed, loses one of them. Apache Kafka judges each partition once, when the watermark has passed its batch.
+/// Both partitions are of one request, so that its answer waits for the first while the second, which had its two
+/// replicas when it was committed, loses one of them. Apache Kafka judges each partition once, when the watermark has
+/// passed its batch.
 #[test]
 fn what_enough_replicas_have_committed_is_not_called_too_few_by_one_that_goes_before_the_answer() {
     let cluster = leader(&[]);

@@ -1,5 +1,5 @@
-//! Many partitions in a cluster: made, led and deleted on three nodes (their folders are renamed at once, and none of them costs
-//! a sync of its own), and in the image of a broker that votes on nothing.
+//! Many partitions in a cluster: made, led and deleted on three nodes (their folders are renamed at once, and none of
+//! them costs a sync of its own), and in the image of a broker that votes on nothing.
 
 use std::net::TcpListener;
 use std::path::Path;

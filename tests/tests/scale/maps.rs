@@ -1,5 +1,5 @@
-//! The limit of maps in one process (65,530 by default, reported to end brokers): topics that go give their maps back, and more
-//! segments than that are read all the same.
+//! The limit of maps in one process (65,530 by default, reported to end brokers): topics that go give their maps back,
+//! and more segments than that are read all the same.
 
 use ballast_tests::process::Serve;
 use ballast_tests::raw::rows::{FETCH, eventually, records_of};

@@ -1,5 +1,5 @@
-//! Memory with many partitions and topics (reported of several brokers): clients that ask for all metadata again and again, and
-//! a topic that grows under load, leave it where it was.
+//! Memory with many partitions and topics (reported of several brokers): clients that ask for all metadata again and
+//! again, and a topic that grows under load, leave it where it was.
 
 use ballast_tests::process::Serve;
 use ballast_tests::raw::{Connection, batch, name};

@@ -1,5 +1,5 @@
-//! Start-up with many partitions (reported of several brokers): a clean stop leaves nothing to read, a kill only what lies past
-//! the recovery points.
+//! Start-up with many partitions (reported of several brokers): a clean stop leaves nothing to read, a kill only what
+//! lies past the recovery points.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt as _;

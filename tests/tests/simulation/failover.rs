@@ -1,5 +1,5 @@
-//! The claim of a cluster, in simulated time: when a leader is lost, writes with acks=all resume within the session timeout and a
-//! second; one election of the quorum comes beside it if the active controller was lost too.
+//! The claim of a cluster, in simulated time: when a leader is lost, writes with acks=all resume within the session
+//! timeout and a second; one election of the quorum comes beside it if the active controller was lost too.
 //!
 //! `BALLAST_SEEDS=200` asks more seeds, `BALLAST_STORY=1` prints where the time went.
 

@@ -1,7 +1,8 @@
 //! Bugs put in on purpose (`ballast-planted`): each is found by a check, and the seed that finds it is clean without it.
 //!
-//! `BALLAST_SEEDS=500 cargo test -p ballast-tests --test simulation planted -- --nocapture` looks for the first seed that finds
-//! each of them and prints the table of docs/TESTING.md; `BALLAST_FROM=1000` begins at another seed, `BALLAST_BUG=` takes one.
+//! `BALLAST_SEEDS=500 cargo test -p ballast-tests --test simulation planted -- --nocapture` looks for the first seed
+//! that finds each of them and prints the table of docs/TESTING.md; `BALLAST_FROM=1000` begins at another seed,
+//! `BALLAST_BUG=` takes one.
 //!
 //! Holds: a bug is found when a check says so. A panic is none, and its seed is passed over.
 

@@ -3,8 +3,8 @@
 //! ```text
 //! every partition that it leads has another in-sync replica? -> ballast.drain.leaders=true on the broker -> watch
 //! ```
-//! The order is a dynamic setting of the broker: any tool that changes settings can give it, the controller carries it out, and
-//! automatic balancing keeps to it. It ends with the broker's next start, or with `--undo`.
+//! The order is a dynamic setting of the broker: any tool that changes settings can give it, the controller carries it
+//! out, and automatic balancing keeps to it. It ends with the broker's next start, or with `--undo`.
 //!
 //! Holds: nothing is changed if a partition could not be handed over; asking again is as good as asking once.
 

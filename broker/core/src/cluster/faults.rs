@@ -1,8 +1,9 @@
 //! What goes wrong: brokers stop, die and lose power, links are cut, controllers change, records are deleted.
 //!
-//! Holds: no run goes beyond what the durability level promises. At D1 a broker loses power only while all others are whole, and
-//! while one has lost it, no other stops uncleanly: the controllers cannot tell the one from the other (KIP-966), and fewer than
-//! min ISR (2) may go at once. At D2, and without power losses, anything may happen to all of them at once.
+//! Holds: no run goes beyond what the durability level promises. At D1 a broker loses power only while all others are
+//! whole, and while one has lost it, no other stops uncleanly: the controllers cannot tell the one from the other
+//! (KIP-966), and fewer than min ISR (2) may go at once. At D2, and without power losses, anything may happen to all of
+//! them at once.
 
 use ballast_wire::Offset;
 

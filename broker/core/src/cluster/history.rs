@@ -1,8 +1,9 @@
-//! What was promised to whom: every watermark that was shown and every record that was acknowledged, and what must hold of them.
+//! What was promised to whom: every watermark that was shown and every record that was acknowledged, and what must hold
+//! of them.
 //!
-//! Claims (reliability's names): C1 no acknowledged record is lost · C4 an offset below a watermark means one record for ever ·
-//! C6 one leader in a leader epoch, and its watermark never goes back · C12 whoever may be elected has everything committed.
-//! The first claim that breaks is kept in words.
+//! Claims (reliability's names): C1 no acknowledged record is lost · C4 an offset below a watermark means one record
+//! for ever · C6 one leader in a leader epoch, and its watermark never goes back · C12 whoever may be elected has
+//! everything committed. The first claim that breaks is kept in words.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! The machines of a cluster together, in one thread: controllers, leaders and followers over a network that loses, doubles and
-//! reorders, with brokers that stop, die and lose power.
+//! The machines of a cluster together, in one thread: controllers, leaders and followers over a network that loses,
+//! doubles and reorders, with brokers that stop, die and lose power.
 //!
 //! A run is its seed: settings, faults and the order of all events are drawn from it. After every step the claims of `history`
 //! must hold; at the end everything is mended and must come together. A seed that fails is printed with the command that plays

@@ -1,6 +1,7 @@
 //! What came about, for whoever runs the cluster: who was shut out and why, who leads now, and what nobody leads.
 //!
-//! Holds: an event is told once, when the change that it speaks of is committed; one that is lost with its controller never was.
+//! Holds: an event is told once, when the change that it speaks of is committed; one that is lost with its controller
+//! never was.
 
 use std::fmt;
 use std::sync::Arc;

@@ -37,8 +37,8 @@ pub enum Event {
         /// The newest that is.
         ticket: Ticket,
     },
-    /// An append is not below the high watermark in time (`offsets.commit.timeout.ms`). Whoever waits for it, or for one before
-    /// it, is told so; it may be committed all the same.
+    /// An append is not below the high watermark in time (`offsets.commit.timeout.ms`). Whoever waits for it, or for
+    /// one before it, is told so; it may be committed all the same.
     Late {
         /// The newest that is late.
         ticket: Ticket,

@@ -5,9 +5,9 @@
 //! controller          votes and decides; no clients, no records              every listener is the quorum's
 //! broker              serves clients; listens to the quorum without a vote   a controller listener of its own is made up
 //! ```
-//! Holds: refusals are those of Kafka, with two exceptions. Without `process.roles` a node is both, and nothing has to be named.
-//! A node that is a broker alone may have a controller listener, because the quorum's leader sends it the metadata; one that
-//! names none gets one, on any free port of its first listener's host.
+//! Holds: refusals are those of Kafka, with two exceptions. Without `process.roles` a node is both, and nothing has to
+//! be named. A node that is a broker alone may have a controller listener, because the quorum's leader sends it the
+//! metadata; one that names none gets one, on any free port of its first listener's host.
 //!
 //! Read next: broker.rs (the rest of what a node is).
 

@@ -1,8 +1,8 @@
 //! AddRaftVoter (key 80), version 0.
 //!
 //! Makes a node a voter of the metadata quorum, once it has caught up; asked of any node, done by the leader. 104 for another
-//! cluster's id, 126 for an id that votes already, 42 without an address or for a broker alone, 7 where it does not catch up in
-//! time or the voters are being changed. A directory id of zero stands for whichever the node has.
+//! cluster's id, 126 for an id that votes already, 42 without an address or for a broker alone, 7 where it does not
+//! catch up in time or the voters are being changed. A directory id of zero stands for whichever the node has.
 //! Not done: v1 (an answer before the change is committed).
 
 use std::time::Duration;

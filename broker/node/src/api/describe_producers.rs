@@ -1,7 +1,7 @@
 //! DescribeProducers (key 61), version 0.
 //!
-//! The producers that a replica remembers, whether or not it leads, with their last sequence and, if one is open, the start of their
-//! transaction.
+//! The producers that a replica remembers, whether or not it leads, with their last sequence and, if one is open, the
+//! start of their transaction.
 
 use std::future::{Ready, ready};
 

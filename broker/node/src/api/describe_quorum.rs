@@ -1,7 +1,7 @@
 //! DescribeQuorum (key 55), versions 0–2.
 //!
-//! The metadata quorum as it is: leader, epoch, committed end, and for each voter and observer how far it is, as the leader knows
-//! it; a node that cannot reach the leader tells what it knows itself.
+//! The metadata quorum as it is: leader, epoch, committed end, and for each voter and observer how far it is, as the
+//! leader knows it; a node that cannot reach the leader tells what it knows itself.
 //! v2 adds directory ids, node listeners and error messages. Any partition but `__cluster_metadata`-0 is unknown (3).
 
 use std::time::Duration;

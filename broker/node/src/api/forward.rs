@@ -1,8 +1,8 @@
-//! Requests that the active controller decides on, where that is another node: they go there in an envelope, and the client has
-//! its answer once this broker has taken in what it rests on.
+//! Requests that the active controller decides on, where that is another node: they go there in an envelope, and the
+//! client has its answer once this broker has taken in what it rests on.
 //!
-//! Who cannot be reached in time is not there: the handler then runs here and says, in its own words, that this node is not the
-//! controller (41). Clients ask again.
+//! Who cannot be reached in time is not there: the handler then runs here and says, in its own words, that this node is
+//! not the controller (41). Clients ask again.
 //!
 //! Read next: `drive::envelope` (what an envelope holds), `envelope` (the other end).
 

@@ -2,8 +2,8 @@
 //!
 //! A member's sign of life, and how it learns of a rebalance (27). v3 static members (KIP-345).
 //!
-//! Holds: while its group is loaded a member hears that all is well, whoever it is: its session begins anew afterwards, and clients
-//! do not expect 14 here (aiokafka gives up on it).
+//! Holds: while its group is loaded a member hears that all is well, whoever it is: its session begins anew afterwards,
+//! and clients do not expect 14 here (aiokafka gives up on it).
 
 use ballast_core::group::{HeartbeatRequest as Beat, Request, Response};
 use kafka_protocol::messages::{HeartbeatRequest, HeartbeatResponse};

@@ -1,7 +1,7 @@
 //! OffsetFetch (key 9), versions 1–10.
 //!
-//! v2 null topics mean all; v5 leader epochs; v8 many groups, each with an error of its own; v10 topic ids. A partition that was
-//! never committed is no error: offset -1, leader epoch -1, empty text. An unknown group has committed nothing.
+//! v2 null topics mean all; v5 leader epochs; v8 many groups, each with an error of its own; v10 topic ids. A partition
+//! that was never committed is no error: offset -1, leader epoch -1, empty text. An unknown group has committed nothing.
 //! `require_stable` (v7) changes nothing while there are no transactions.
 
 mod by_id;

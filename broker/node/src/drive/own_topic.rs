@@ -22,8 +22,8 @@ pub(crate) struct Ways<'a> {
     pub(crate) metadata: &'a Metadata,
 }
 
-/// As many replicas as the setting asks for, or as there are live brokers, if those are fewer: nobody chose that number for this
-/// topic, and one with fewer replicas serves better than none.
+/// As many replicas as the setting asks for, or as there are live brokers, if those are fewer: nobody chose that number
+/// for this topic, and one with fewer replicas serves better than none.
 pub(crate) fn replicas(image: &Image, topic: &str, (setting, wanted): (&str, i32)) -> i16 {
     let alive = image.brokers().filter(|broker| broker.is_active()).count();
     let factor = i16::try_from(wanted).unwrap_or(i16::MAX).min(i16::try_from(alive).unwrap_or(i16::MAX)).max(1);

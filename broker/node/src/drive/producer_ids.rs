@@ -18,7 +18,8 @@ pub(crate) struct ProducerIds {
 }
 
 impl ProducerIds {
-    /// A fresh id for a producer of broker `me`, registered under `epoch`; `None` when the block is used up and the controller gives no other.
+    /// A fresh id for a producer of broker `me`, registered under `epoch`; `None` when the block is used up and the
+    /// controller gives no other.
     pub(crate) async fn next(&self, controller: &ControllerHandle, me: BrokerId, epoch: i64) -> Option<ProducerId> {
         let mut block = self.block.lock().await;
         if block.is_empty() {

@@ -1,8 +1,8 @@
 //! Who waits for a partition: produces for an offset to be published or committed, fetches for anything to change.
 //!
 //! Waiting is a list on the partition, not a task or a mailbox. A produce enters the list before its batch can be written,
-//! so that whoever writes it finds it there; a fetch enters before it waits, is told what changed since it looked, and leaves when
-//! its guard drops.
+//! so that whoever writes it finds it there; a fetch enters before it waits, is told what changed since it looked, and
+//! leaves when its guard drops.
 //!
 //! Read next: `ear` (what a fetch that waits for many partitions hears).
 
@@ -86,8 +86,8 @@ impl Waiters {
         Ok((value, wait))
     }
 
-    /// Answers every produce that has what it waits for: `end` is published, and `committed` says what becomes of one that ends
-    /// at an offset and has to be committed.
+    /// Answers every produce that has what it waits for: `end` is published, and `committed` says what becomes of one
+    /// that ends at an offset and has to be committed.
     pub(crate) fn answer_produces(&self, end: Offset, committed: impl Fn(Offset) -> AcksAll) {
         let outcome = |produce: &Produce| match produce.until {
             Until::Published => (produce.last_offset < end).then_some(Kept::Asked),

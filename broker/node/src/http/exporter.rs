@@ -1,4 +1,5 @@
-//! What kafka_exporter shows, under its names, so that its dashboards work: brokers, partitions, consumer groups and their lag.
+//! What kafka_exporter shows, under its names, so that its dashboards work: brokers, partitions, consumer groups and
+//! their lag.
 //!
 //! Each broker shows what it knows best: the offsets of the partitions that it leads, and the groups that it coordinates. A
 //! group's lag needs both; where the partition is led by another broker it is left out, and the committed offset is still

@@ -14,7 +14,8 @@
 //! Holds: elections are safe whoever stands when; this decides only how soon one succeeds. Every wait has a random part, and
 //! a new one each time.
 //!
-//! Read next: poll (who would vote for it), `signs` (what is heard of the others), `leadership` (what a won election is worth).
+//! Read next: poll (who would vote for it), `signs` (what is heard of the others), `leadership` (what a won election is
+//! worth).
 
 mod poll;
 

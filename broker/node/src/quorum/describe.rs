@@ -35,8 +35,8 @@ pub struct ReplicaView {
     pub last_caught_up_ms: i64,
 }
 
-/// Who leads, as far as this node knows. A leader that removed itself leads until that is committed; then it has resigned, although
-/// its vote is the last that was heard of.
+/// Who leads, as far as this node knows. A leader that removed itself leads until that is committed; then it has
+/// resigned, although its vote is the last that was heard of.
 fn leader_of(metrics: &Metrics) -> Option<NodeId> {
     let stored = &metrics.membership_config;
     let is_in_force = *stored.log_id() <= metrics.last_applied;

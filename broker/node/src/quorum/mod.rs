@@ -42,8 +42,9 @@ mod tests;
 mod types;
 mod voters;
 
-/// Target of the events that tell every step, of the metadata log (`votes`, `metadata entry`, `metadata bounds`, `metadata opens`,
-/// `isr`, `controls`) and of replicas (`leads`, `proposes`, `high`, `ends`), for whoever watches a whole cluster.
+/// Target of the events that tell every step, of the metadata log (`votes`, `metadata entry`, `metadata bounds`,
+/// `metadata opens`, `isr`, `controls`) and of replicas (`leads`, `proposes`, `high`, `ends`), for whoever watches a
+/// whole cluster.
 pub(crate) const TOLD: &str = "ballast::replica";
 
 pub use campaign::Timers;

@@ -38,8 +38,8 @@ pub(super) fn one_per_epoch(evidence: &Evidence) -> Vec<String> {
     found
 }
 
-/// C12, the other half: a replica that has what is committed never cuts it. One that died, or ended by itself, begins anew with
-/// what its disk has.
+/// C12, the other half: a replica that has what is committed never cuts it. One that died, or ended by itself, begins
+/// anew with what its disk has.
 pub(super) fn committed_stays(evidence: &Evidence) -> Vec<String> {
     let mut ends: BTreeMap<(BrokerId, &Place), Offset> = BTreeMap::new();
     let mut highs: BTreeMap<&Place, Offset> = BTreeMap::new();

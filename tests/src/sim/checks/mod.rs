@@ -3,8 +3,8 @@
 //! Each takes the [`Evidence`] and gives what contradicts it, in words; each is tested with a history that is wrong on
 //! purpose. The numbers are names: C1 is "no acknowledged record is lost" wherever it is spoken of.
 //!
-//! Read next: `records` (C1, C2, C4, C5, C11), `leaders` (C6, C12), `groups` (C7), `metadata` (C8, C16), `remembered` (C8), `beside` (C9), `life` (C10, C13,
-//! C14).
+//! Read next: `records` (C1, C2, C4, C5, C11), `leaders` (C6, C12), `groups` (C7), `metadata` (C8, C16), `remembered`
+//! (C8), `beside` (C9), `life` (C10, C13, C14).
 
 mod beside;
 mod groups;

@@ -14,8 +14,8 @@ fn lookup(log: &[Kept], offset: Offset) -> Option<&Kept> {
     log.binary_search_by_key(&offset, |kept| kept.offset).ok().map(|at| &log[at])
 }
 
-/// C1. At the end every replica is in sync (else C14 complains), so every replica has every acknowledged record, but for an end
-/// of the log that a blackout took.
+/// C1. At the end every replica is in sync (else C14 complains), so every replica has every acknowledged record, but
+/// for an end of the log that a blackout took.
 pub(super) fn none_lost(evidence: &Evidence) -> Vec<String> {
     let mut found = Vec::new();
     let mut sent: BTreeMap<Value, usize> = BTreeMap::new();
@@ -139,8 +139,8 @@ pub(super) fn offsets_are_stable(evidence: &Evidence) -> Vec<String> {
     found
 }
 
-/// C5. Nothing is compacted here and nothing is transactional, so offsets have no gaps. A reader of a log that lost its end goes
-/// back to where the log ends, and never on over a gap.
+/// C5. Nothing is compacted here and nothing is transactional, so offsets have no gaps. A reader of a log that lost its
+/// end goes back to where the log ends, and never on over a gap.
 pub(super) fn readers_go_straight(evidence: &Evidence) -> Vec<String> {
     let mut next: BTreeMap<(u32, &Place), Offset> = BTreeMap::new();
     let mut found = Vec::new();

@@ -27,8 +27,8 @@ pub enum Action {
     Kill { who: Who, how: Crash, down_ms: i64 },
     /// A process dies after so many more calls of its disk, and starts again.
     KillAfter { who: Who, calls: u64 },
-    /// A process dies so many calls after these of its disk, each on a path with the words beside it, and its machine loses what
-    /// `how` says. A supervisor starts it again.
+    /// A process dies so many calls after these of its disk, each on a path with the words beside it, and its machine
+    /// loses what `how` says. A supervisor starts it again.
     KillAt { who: Who, steps: &'static [(Call, &'static str)], calls: u64, how: Crash },
     /// All are killed at once.
     KillAll { how: Crash, down_ms: i64 },
@@ -42,8 +42,8 @@ pub enum Action {
     Clock { who: Who, error_ms: i64, ms: i64 },
     /// A machine is cut off from all others, or from one.
     Cut { who: Who, from: Option<BrokerId>, ms: i64 },
-    /// Machines on one side and on the other hear nothing of each other; a bridge, if there is one, hears both sides. `side` has
-    /// a bit for each machine.
+    /// Machines on one side and on the other hear nothing of each other; a bridge, if there is one, hears both sides.
+    /// `side` has a bit for each machine.
     Split { side: u64, bridge: Option<BrokerId>, ms: i64 },
     /// A machine is heard by nobody (or hears nobody), or not by one.
     CutOneWay { who: Who, from: Option<BrokerId>, speaks: bool, ms: i64 },

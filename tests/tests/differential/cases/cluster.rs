@@ -1,4 +1,5 @@
-//! DescribeCluster (key 60), AlterReplicaLogDirs (key 34), DescribeLogDirs (key 35), DescribeQuorum (key 55), AddRaftVoter (key 80) and RemoveRaftVoter (key 81).
+//! DescribeCluster (key 60), AlterReplicaLogDirs (key 34), DescribeLogDirs (key 35), DescribeQuorum (key 55),
+//! AddRaftVoter (key 80) and RemoveRaftVoter (key 81).
 
 use ballast_tests::raw::{name, text};
 use ballast_wire::frame::ApiKey;

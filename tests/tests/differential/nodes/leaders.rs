@@ -1,5 +1,5 @@
-//! Leaders and followers: what each of them takes and refuses. Produce (key 0), Fetch (1) by readers and by replicas, ListOffsets
-//! (2), OffsetForLeaderEpoch (23), DeleteRecords (21), DescribeProducers (61), AlterReplicaLogDirs (34).
+//! Leaders and followers: what each of them takes and refuses. Produce (key 0), Fetch (1) by readers and by replicas,
+//! ListOffsets (2), OffsetForLeaderEpoch (23), DeleteRecords (21), DescribeProducers (61), AlterReplicaLogDirs (34).
 
 use ballast_tests::raw::messages::produce;
 use ballast_tests::raw::{Fetch, batch, fetch_row, name, text};

@@ -1,5 +1,5 @@
-//! Three nodes of each: what only a cluster can be asked. Leaders and followers, elections, the quorum, and what brokers ask of
-//! the controller.
+//! Three nodes of each: what only a cluster can be asked. Leaders and followers, elections, the quorum, and what
+//! brokers ask of the controller.
 //!
 //! Topics are placed by hand, so that both clusters have the same leaders. Two rounds: first everybody has always been there;
 //! then node 1 has been killed and is back, so that nothing is led where it should be and epochs have passed.

@@ -1,5 +1,5 @@
-//! A broker that is only as much of one as a controller sees: node 9 registers, shows a sign of life, and leads what cases place on
-//! it.
+//! A broker that is only as much of one as a controller sees: node 9 registers, shows a sign of life, and leads what
+//! cases place on it.
 
 use ballast_tests::raw::rows::eventually;
 use ballast_tests::raw::{name, text};

@@ -1,5 +1,5 @@
-//! A hundred members that join, leave, die, stop for a while and come back at random, while the log commits late, sometimes too
-//! late, and sometimes fails. Whatever happens:
+//! A hundred members that join, leave, die, stop for a while and come back at random, while the log commits late,
+//! sometimes too late, and sometimes fails. Whatever happens:
 //!
 //! 1. no partition has two owners in one generation;
 //! 2. what was committed never goes back, and what was acknowledged is never lost;

@@ -82,7 +82,8 @@ pub enum Answer {
     OutOfRange,
     /// FENCED_LEADER_EPOCH (74).
     FencedLeaderEpoch,
-    /// UNKNOWN_LEADER_EPOCH (75), NOT_LEADER_OR_FOLLOWER (6), UNSUPPORTED_COMPRESSION_TYPE (76), any other error, or no answer.
+    /// UNKNOWN_LEADER_EPOCH (75), NOT_LEADER_OR_FOLLOWER (6), UNSUPPORTED_COMPRESSION_TYPE (76), any other error, or no
+    /// answer.
     Failed,
 }
 
@@ -165,8 +166,8 @@ pub enum Effect {
     },
     /// Sync the log.
     Sync,
-    /// Ask the leader where its log begins and ends (ListOffsets -2 and -1, as a replica), and answer with `LeaderEnds`, or with
-    /// `Answered { answer: Failed }`.
+    /// Ask the leader where its log begins and ends (ListOffsets -2 and -1, as a replica), and answer with
+    /// `LeaderEnds`, or with `Answered { answer: Failed }`.
     AskEnds {
         /// Goes with the answer.
         ticket: Ticket,

@@ -16,8 +16,8 @@
 //! Holds after every step:
 //!   1. `start <= high <= end` and `synced <= end`; `high` goes back only when the log is cut below it.
 //!   2. At most one question, or one change of the log, is on its way.
-//!   3. With `durable` set nothing is fetched while `synced < end`: a fetch from an offset tells the leader that everything below
-//!      survives a crash here.
+//!   3. With `durable` set nothing is fetched while `synced < end`: a fetch from an offset tells the leader that
+//!      everything below survives a crash here.
 //!
 //! Read next: `message` (questions and answers), `../leader` (the other side).
 
@@ -227,9 +227,9 @@ impl Follower {
         out.push(Effect::StartOver { at });
     }
 
-    /// Takes over the leader's start and watermark, as far as the log goes. The watermark never goes back for a leader that does
-    /// not know it yet. The start comes first: a leader forgets the epochs below its start, so what this log has there may
-    /// have parted from it unseen, and must be gone before a watermark calls it committed.
+    /// Takes over the leader's start and watermark, as far as the log goes. The watermark never goes back for a leader
+    /// that does not know it yet. The start comes first: a leader forgets the epochs below its start, so what this log
+    /// has there may have parted from it unseen, and must be gone before a watermark calls it committed.
     fn take_over(&mut self, out: &mut Vec<Effect>) {
         let within = self.high.clamp(self.log.start, self.log.end);
         let high = within.max(self.leader_high.min(self.log.end));
@@ -272,8 +272,8 @@ impl Follower {
     }
 }
 
-/// Where to cut, when the leader says that it ends `leader.epoch` at `leader.end` and our log ends it at `ours` (KIP-279). If we
-/// know nothing of that epoch, our next lower one ends at most there; the next fetch asks about that.
+/// Where to cut, when the leader says that it ends `leader.epoch` at `leader.end` and our log ends it at `ours`
+/// (KIP-279). If we know nothing of that epoch, our next lower one ends at most there; the next fetch asks about that.
 fn divergence_point(leader: EpochEnd, ours: EpochEnd, log_end: Offset) -> Offset {
     let to = match ours.epoch {
         ..0 => leader.end,

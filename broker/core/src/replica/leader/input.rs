@@ -46,7 +46,8 @@ pub enum IsrRefusal {
 }
 
 impl IsrRefusal {
-    /// What Kafka's error code for a partition, or for a whole AlterPartition, means to the leader that asked. 0 is no refusal.
+    /// What Kafka's error code for a partition, or for a whole AlterPartition, means to the leader that asked. 0 is no
+    /// refusal.
     #[must_use]
     pub fn from_code(code: i16) -> IsrRefusal {
         match code {

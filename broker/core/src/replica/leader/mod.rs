@@ -128,8 +128,8 @@ impl Leader {
         Ok(())
     }
 
-    /// The replicas that a consumer may be sent to instead (KIP-392): in sync, alive, with their ends, log starts and the ticks
-    /// at which they were last caught up. The leader itself is not among them.
+    /// The replicas that a consumer may be sent to instead (KIP-392): in sync, alive, with their ends, log starts and
+    /// the ticks at which they were last caught up. The leader itself is not among them.
     pub fn in_sync_followers(&self) -> impl Iterator<Item = (BrokerId, &RemoteReplica)> {
         let followers = self.followers.iter();
         followers

@@ -5,7 +5,8 @@
 //! offset. v7 sessions · v9 fences by leader epoch · v12 divergence · v13 topic ids · v15 replica state · v16 leader hints.
 //! v11 racks: consumers read from followers too, and are sent to the one in their rack (KIP-392).
 //!
-//! Read next: `pass` (what was found, and what is looked at again), `read` (one look), `session` (what an incremental fetch asks for and is told).
+//! Read next: `pass` (what was found, and what is looked at again), `read` (one look), `session` (what an incremental
+//! fetch asks for and is told).
 
 mod nearest;
 mod pass;

@@ -3,7 +3,8 @@
 //! The first partition with anything gives at least one whole batch, however large (KIP-74); every other gives what still
 //! fits. Reads stop at the high watermark (consumers), the last stable offset (read_committed) or the log end (replicas).
 //!
-//! Read next: `pass` (all partitions of a fetch), `replica` (what is asked of a broker that copies), `nearest` (consumers that are sent to another replica).
+//! Read next: `pass` (all partitions of a fetch), `replica` (what is asked of a broker that copies), `nearest`
+//! (consumers that are sent to another replica).
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -11,8 +11,8 @@
 //!
 //! Nothing here knows whether leadership came by a start, an election or a move.
 //!
-//! Read next: `shard` (one coordinator), `load` (from the log to a shard), `append` (from a shard to the log), `topic` (how the
-//! topic comes to be).
+//! Read next: `shard` (one coordinator), `load` (from the log to a shard), `append` (from a shard to the log), `topic`
+//! (how the topic comes to be).
 
 mod append;
 mod load;

@@ -5,9 +5,9 @@
 //!                                                         ▲                                 │
 //!                                                         └──── not decided, refused ◄──────┘
 //! ```
-//! Holds: a replica stays open until the metadata says where it is, or the controller has taken the answer; at most one request
-//! is on its way. A replica that is where the metadata says is never asked about: with one log directory the controller
-//! knows from the start.
+//! Holds: a replica stays open until the metadata says where it is, or the controller has taken the answer; at most one
+//! request is on its way. A replica that is where the metadata says is never asked about: with one log directory the
+//! controller knows from the start.
 //!
 //! Read next: `ballast_core::controller` (what the controller does with it), `drive::elsewhere` (where it is another node).
 

@@ -1,7 +1,7 @@
 //! What a fetcher says to a leader and hears from it, in bytes.
 //!
-//! Versions are fixed: both sides are brokers of this cluster. Fetch v18 (topic ids, the replica's broker epoch, its directory and
-//! its watermark); ListOffsets v7, by name and without fencing less than the leader epoch.
+//! Versions are fixed: both sides are brokers of this cluster. Fetch v18 (topic ids, the replica's broker epoch, its
+//! directory and its watermark); ListOffsets v7, by name and without fencing less than the leader epoch.
 
 use std::collections::BTreeMap;
 

@@ -255,8 +255,8 @@ impl Partition {
         Ok(role.hint)
     }
 
-    /// Whether enough replicas are in sync is judged here, when a batch is committed, and not when its client is told: others may
-    /// come and go in between.
+    /// Whether enough replicas are in sync is judged here, when a batch is committed, and not when its client is told:
+    /// others may come and go in between.
     fn answer_produces(&self) {
         let role = self.role.lock();
         if let Some(leader) = role.leader() {

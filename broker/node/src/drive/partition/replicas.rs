@@ -103,8 +103,9 @@ impl Partition {
         self.leader_wakes_at()
     }
 
-    /// Told while the controller is silent, for `silence_ms` by now: a leader whose ISR is silent as well is on the wrong side of
-    /// a cut. Who waits for it, and who comes, is sent to look for another leader instead of waiting for a time-out.
+    /// Told while the controller is silent, for `silence_ms` by now: a leader whose ISR is silent as well is on the
+    /// wrong side of a cut. Who waits for it, and who comes, is sent to look for another leader instead of waiting for
+    /// a time-out.
     pub(crate) fn controller_is_silent(&self, now: Tick, silence_ms: Tick) {
         let leads_in_vain = self.leader(|leader| leader.misses_a_member(now, silence_ms)).unwrap_or(false);
         if leads_in_vain && !self.stranded.swap(true, Ordering::AcqRel) {

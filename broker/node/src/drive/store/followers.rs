@@ -1,7 +1,7 @@
 //! What followers want done to their logs, for many at once: cuts with the checkpoints that go with them, and syncs together.
 //!
-//! Holds: a log that was cut is not appended to before the recovery point checkpoint knows of the cut. A crash after the append
-//! would otherwise believe records that the cut took away and others have replaced.
+//! Holds: a log that was cut is not appended to before the recovery point checkpoint knows of the cut. A crash after
+//! the append would otherwise believe records that the cut took away and others have replaced.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
