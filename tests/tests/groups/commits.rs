@@ -135,19 +135,6 @@ fn an_empty_commit_is_answered_empty() {
 }
 
 #[test]
-fn a_commit_is_a_sign_of_life() {
-    let Some((broker, group)) = group("alive") else { return };
-    let topic = broker.topic("alive", 1, &[]).name;
-    let mut owner = member(&broker, &group).timeouts(2_000, 10_000);
-    owner.settle_alone();
-    for offset in 0..8 {
-        std::thread::sleep(std::time::Duration::from_millis(500));
-        assert_eq!(owner.commit(&topic, 0, offset), 0);
-    }
-    assert_eq!(owner.heartbeat(), 0);
-}
-
-#[test]
 fn a_commit_by_a_name_says_what_a_join_by_it_would() {
     let Some((broker, group)) = group("commit-name") else { return };
     let topic = broker.topic("commit-name", 1, &[]).name;

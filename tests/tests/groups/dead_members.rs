@@ -7,7 +7,7 @@ use kafka_protocol::messages::{DescribeGroupsRequest, GroupId};
 
 use crate::{gather, group, member, settle};
 
-fn state(connection: &mut ballast_tests::raw::Connection, group: &str) -> (String, usize) {
+pub(crate) fn state(connection: &mut ballast_tests::raw::Connection, group: &str) -> (String, usize) {
     let request = DescribeGroupsRequest::default().with_groups(vec![GroupId(text(group))]);
     let told = connection.call(5, &request).groups.remove(0);
     (told.group_state.to_string(), told.members.len())

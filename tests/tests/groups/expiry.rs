@@ -9,8 +9,6 @@ use ballast_tests::raw::rows::eventually;
 use ballast_tests::target::{unique, with};
 use kafka_protocol::messages::ListGroupsRequest;
 
-use crate::member;
-
 const SETTINGS: [&str; 3] = [
     "group.initial.rebalance.delay.ms=0",
     "group.min.session.timeout.ms=1000",
@@ -61,19 +59,4 @@ fn thousands_of_groups_of_one_commit_leave_nothing_behind() {
     if let (Some(before), Some(after)) = (before, broker.resident_kib()) {
         assert!(after <= before + GROWTH_KIB_MAX, "{after} KiB after {before} KiB");
     }
-}
-
-#[test]
-fn a_member_that_stays_keeps_what_it_has_committed() {
-    let Some(broker) = with(&SETTINGS) else { return };
-    let (group, topic) = (unique("stays"), broker.topic("stays", 1, &[]).name);
-    broker.connect().coordinator(&group);
-    let mut owner = member(&broker, &group);
-    owner.settle_alone();
-    assert_eq!(owner.commit(&topic, 0, 7), 0);
-    for _ in 0..10 {
-        std::thread::sleep(std::time::Duration::from_millis(150));
-        assert_eq!(owner.heartbeat(), 0);
-    }
-    assert_eq!(owner.connection.committed(&group, &topic, &[0])[0].committed_offset, 7);
 }

@@ -211,7 +211,7 @@ pub(super) async fn run(candidate: Candidate, seed: u64, may_vote: bool) {
 
 impl Candidate {
     /// Would a majority vote for it? Not if the answers take longer than an election.
-    async fn is_backed(&self) -> bool {
+    pub(super) async fn is_backed(&self) -> bool {
         let asked = poll::would_be_elected(self);
         let is_backed = timeout(self.timers.election, asked).await == Ok(true);
         tracing::debug!(is_backed, "asked whether to stand for election");

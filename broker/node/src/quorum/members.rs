@@ -18,6 +18,7 @@
 mod tend;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -51,40 +52,61 @@ pub(super) type ChangeError = RaftError<NodeId, ClientWriteError<NodeId, QuorumN
 /// Keeps this node a member until the quorum ends. `session_timeout`: silence after which a voter's directory counts as
 /// gone when its id has come back with another.
 pub(crate) async fn keep_membership(quorum: Arc<Quorum>, session_timeout: Duration) {
-    let Some(reach) = quorum.reach.clone() else { return };
-    let mut teller = Teller::default();
-    let mut tending = tend::Tending::new(session_timeout);
-    loop {
+    let Some(mut keeper) = Keeper::new(quorum, session_timeout) else { return };
+    while keeper.look().await.is_continue() {
+        sleep(ROUND).await;
+    }
+}
+
+/// What keeps a node a member, look by look.
+pub(super) struct Keeper {
+    quorum: Arc<Quorum>,
+    reach: Reach,
+    session_timeout: Duration,
+    teller: Teller,
+    tending: tend::Tending,
+}
+
+impl Keeper {
+    /// `None` for a quorum of one that nobody reaches.
+    pub(super) fn new(quorum: Arc<Quorum>, session_timeout: Duration) -> Option<Keeper> {
+        let (reach, tending) = (quorum.reach.clone()?, tend::Tending::new(session_timeout));
+        Some(Keeper { quorum, reach, session_timeout, teller: Teller::default(), tending })
+    }
+
+    /// Does what is to be done now. Breaks off when the quorum has ended, or this node has no part in it.
+    pub(super) async fn look(&mut self) -> ControlFlow<()> {
+        let Keeper { quorum, reach, session_timeout, teller, tending } = self;
         let metrics = quorum.raft.metrics().borrow().clone();
         if metrics.running_state.is_err() {
-            return;
+            return ControlFlow::Break(());
         }
         let membership = metrics.membership_config.membership().clone();
         if metrics.state == ServerState::Leader {
             teller.hush();
-            quorum.tell_own_address(&reach, &membership).await;
+            quorum.tell_own_address(reach, &membership).await;
             let image = quorum.image();
             let is_registered = |id| image.broker(id).is_some();
             let (contacts, now) = (reach.contacts(), Instant::now());
             if let Some(change) = tending.look(&membership, &contacts, is_registered, quorum.me, now) {
                 quorum.change(&change).await;
             }
-        } else {
-            tending.rest();
-            // What its own log says may be old: who is removed while away does not hear of it.
-            let is_counted = quorum.counted_at.lock().elapsed() < session_timeout;
-            let is_member = membership.get_node(&quorum.me) == Some(&reach.network().advertised);
-            if metrics.current_leader.is_some() && is_member && is_counted {
-                teller.hush();
-            } else if let Err(error) = quorum.round(&reach, is_counted, &mut teller).await {
-                quorum.fault.keep(error.clone());
-                tracing::error!(%error, "this node has no part in the metadata quorum");
-                // Whoever watches the quorum sees it end, with this cause.
-                drop(quorum.raft.shutdown().await);
-                return;
-            }
+            return ControlFlow::Continue(());
         }
-        sleep(ROUND).await;
+        tending.rest();
+        // What its own log says may be old: who is removed while away does not hear of it.
+        let is_counted = quorum.counted_at.lock().elapsed() < *session_timeout;
+        let is_member = membership.get_node(&quorum.me) == Some(&reach.network().advertised);
+        if metrics.current_leader.is_some() && is_member && is_counted {
+            teller.hush();
+        } else if let Err(error) = quorum.round(reach, is_counted, teller).await {
+            quorum.fault.keep(error.clone());
+            tracing::error!(%error, "this node has no part in the metadata quorum");
+            // Whoever watches the quorum sees it end, with this cause.
+            drop(quorum.raft.shutdown().await);
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
     }
 }
 

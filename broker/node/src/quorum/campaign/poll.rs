@@ -45,8 +45,10 @@ impl Poll {
     pub(super) fn outcome(&self) -> Option<bool> {
         let majority = |config: &BTreeSet<NodeId>| config.len() / 2 + 1;
         let of = |config: &BTreeSet<NodeId>, answers| config.intersection(answers).count();
-        if self.configs.iter().all(|config| of(config, &self.granted) >= majority(config)) {
-            return Some(true);
+        let is_won = |config: &BTreeSet<NodeId>| of(config, &self.granted) >= majority(config);
+        if self.configs.iter().all(is_won) {
+            // Without a log nobody votes.
+            return Some(!self.configs.is_empty());
         }
         let is_lost = |config: &BTreeSet<NodeId>| config.len() - of(config, &self.refused) < majority(config);
         self.configs.iter().any(is_lost).then_some(false)
@@ -105,8 +107,9 @@ mod tests {
     }
 
     #[test]
-    fn the_only_voter_asks_nobody() {
+    fn the_only_voter_asks_nobody_and_without_voters_nobody_is_elected() {
         assert_eq!(poll(&[&[1]]).outcome(), Some(true));
+        assert_eq!(poll(&[]).outcome(), Some(false));
     }
 
     #[test]

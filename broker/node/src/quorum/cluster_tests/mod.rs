@@ -1,248 +1,27 @@
 //! Several nodes of a quorum in this process, over real connections: founding, electing, losing, catching up, coming back.
 
+mod town;
+
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use ballast_core::image::{Record, encode_records, encode_snapshot};
-use ballast_core::settings::Statics;
-use ballast_log::disk::RealDisk;
-use ballast_net::{Connection, SeededEntropy, SystemClock, TcpTransport, Transport as _};
 use ballast_wire::{BrokerId, Uuid};
-use tempfile::TempDir;
-use tokio::sync::watch;
-use tokio::task::JoinHandle;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
+use self::town::{Member, SOON, Town, id, leader, observers, propose, topic, until, voters};
 use super::*;
-use crate::api::controllers::ControllerRequests;
-use crate::drive::settings::LiveSettings;
-use crate::net::conn::ConnLimits;
-use crate::net::limits::{Budget, ConnectionCount};
-use crate::net::listen::{self, Accept};
-use crate::session::{AllowAll, Session};
-
-/// Everything that is waited for comes within this time, or the test fails.
-const SOON: Duration = Duration::from_secs(60);
-/// Silence after which a voter that came back without its data is replaced.
-const SESSION: Duration = Duration::from_millis(300);
-
-/// Hosts with an address and a folder each; who runs on them comes and goes.
-struct Town {
-    folder: TempDir,
-    addresses: BTreeMap<BrokerId, QuorumNode>,
-    voters: Vec<BrokerId>,
-}
-
-impl Town {
-    async fn new(hosts: BrokerId, voters: &[BrokerId]) -> Town {
-        let mut addresses = BTreeMap::new();
-        let mut listeners = Vec::new();
-        for id in 1..=hosts {
-            let listener = TcpTransport.listen("127.0.0.1", 0, None).await.unwrap();
-            addresses.insert(id, QuorumNode { host: "127.0.0.1".to_owned(), port: listener.local_addr().port() });
-            listeners.push(listener);
-        }
-        Town { folder: TempDir::new().unwrap(), addresses, voters: voters.to_vec() }
-    }
-
-    fn dir(&self, id: NodeId) -> PathBuf {
-        self.folder.path().join(format!("{id}").replace('/', "_"))
-    }
-
-    async fn start(&self, node: BrokerId, generation: u8) -> Member {
-        let id = id(node, generation);
-        let dir = self.dir(id);
-        std::fs::create_dir_all(&dir).unwrap();
-        Member::start(id, &dir, &self.addresses, &self.voters).await
-    }
-
-    /// A node that finds its way in at the address of `at`, and knows no voter.
-    async fn start_learner(&self, id: NodeId, at: BrokerId, cluster: Option<Uuid>) -> Member {
-        let (dir, at) = (self.dir(id), self.addresses[&at].clone());
-        std::fs::create_dir_all(&dir).unwrap();
-        let change = |config: &mut QuorumConfig| {
-            config.may_vote = false;
-            let network = config.network.as_mut().expect("it has one");
-            (network.bootstrap, network.cluster) = (vec![at], cluster);
-        };
-        Member::start_as(id, &dir, &self.addresses, &[], change).await
-    }
-}
-
-fn id(node: BrokerId, generation: u8) -> NodeId {
-    let mut directory = [generation; 16];
-    directory[0] = node as u8;
-    NodeId { node, directory: Uuid(directory) }
-}
-
-/// One node: a quorum, its listener, and what keeps it a member.
-struct Member {
-    quorum: Arc<Quorum>,
-    tasks: Vec<JoinHandle<()>>,
-}
-
-impl Member {
-    async fn start(me: NodeId, dir: &Path, addresses: &BTreeMap<BrokerId, QuorumNode>, voters: &[BrokerId]) -> Member {
-        Member::start_as(me, dir, addresses, voters, |_| ()).await
-    }
-
-    async fn start_as(
-        me: NodeId,
-        dir: &Path,
-        addresses: &BTreeMap<BrokerId, QuorumNode>,
-        voters: &[BrokerId],
-        change: impl FnOnce(&mut QuorumConfig),
-    ) -> Member {
-        let at = addresses[&me.node].clone();
-        let listed = voters.iter().map(|id| (*id, addresses[id].clone())).collect();
-        let ms = Duration::from_millis;
-        let mut config = QuorumConfig {
-            me,
-            dir: dir.to_owned(),
-            disk: RealDisk::ephemeral(),
-            entropy: Arc::new(SeededEntropy::new(u64::from(me.node.cast_unsigned()))),
-            clock: Arc::new(SystemClock),
-            timers: Timers { heartbeat: ms(50), silence: ms(600), election: ms(250), backoff: ms(250) },
-            voters: BTreeMap::new(),
-            may_vote: true,
-            network: Some(Network {
-                transport: Arc::new(TcpTransport),
-                advertised: at.clone(),
-                listed,
-                bootstrap: Vec::new(),
-                cluster: None,
-                request_timeout: ms(2000),
-            }),
-        };
-        change(&mut config);
-        let quorum = Arc::new(Quorum::start(config).await.expect("the quorum opens"));
-        let tasks = vec![listening(&quorum, &at).await, tokio::spawn(keep_membership(Arc::clone(&quorum), SESSION))];
-        Member { quorum, tasks }
-    }
-
-    /// Ends at once; nothing of it is left when this returns.
-    async fn crash(mut self) {
-        for task in std::mem::take(&mut self.tasks) {
-            task.abort();
-            // It was cancelled.
-            let _ = task.await;
-        }
-        self.quorum.raft.shutdown().await.expect("openraft ends");
-    }
-
-    async fn leads(&self) {
-        timeout(SOON, self.quorum.leads().wait_for(|leads| *leads)).await.expect("it leads soon").unwrap();
-    }
-
-    async fn catches_up(&self) {
-        timeout(SOON, self.quorum.catch_up()).await.expect("it catches up soon");
-    }
-
-    fn topics(&self) -> usize {
-        self.quorum.image().topic_count()
-    }
-}
-
-impl Drop for Member {
-    fn drop(&mut self) {
-        self.tasks.iter().for_each(JoinHandle::abort);
-    }
-}
-
-async fn listening(quorum: &Arc<Quorum>, at: &QuorumNode) -> JoinHandle<()> {
-    let listener = loop {
-        // The life before may hold the port for a moment.
-        match TcpTransport.listen(&at.host, at.port, None).await {
-            Ok(listener) => break listener,
-            Err(_) => sleep(Duration::from_millis(10)).await,
-        }
-    };
-    let pairs = [("listeners", "PLAINTEXT://127.0.0.1:0")].map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let (statics, _) = Statics::merge(pairs).expect("settings");
-    let settings = LiveSettings::new(quorum.me().node, Arc::new(statics)).expect("settings");
-    let limits =
-        ConnLimits { frame_bytes_max: 64 << 20, idle_max: Duration::from_secs(600), budget: Budget::new(256 << 20) };
-    let quorum = Arc::clone(quorum);
-    let service = move |connection: &Connection| ControllerRequests {
-        quorum: Arc::clone(&quorum),
-        authorizer: Arc::new(AllowAll),
-        node: Arc::new(OnceLock::new()),
-        session: Session {
-            listener: "CONTROLLER".into(),
-            principal: "User:ANONYMOUS".into(),
-            host: connection.peer.ip(),
-            client_id: "".into(),
-        },
-    };
-    let (never, stop) = watch::channel(false);
-    let (count, watched) = (ConnectionCount::new(), settings.watch());
-    tokio::spawn(async move {
-        let accept = Accept { name: "CONTROLLER".into(), listener, limits, count, settings: watched, service, stop };
-        listen::run(accept).await;
-        drop((never, settings));
-    })
-}
-
-fn topic(n: u64) -> Vec<u8> {
-    let mut id = [0; 16];
-    id[..8].copy_from_slice(&n.to_be_bytes());
-    encode_records(&[Record::Topic { name: format!("topic-{n}"), id: Uuid(id) }])
-}
-
-/// Whoever of `members` leads, once one does.
-async fn leader(members: &[&Member]) -> usize {
-    let found = async {
-        loop {
-            if let Some(at) = members.iter().position(|member| *member.quorum.leads().borrow()) {
-                return at;
-            }
-            sleep(Duration::from_millis(5)).await;
-        }
-    };
-    timeout(SOON, found).await.expect("somebody leads soon")
-}
-
-/// Proposes at whoever leads until it is committed.
-async fn propose(members: &[&Member], n: u64) -> usize {
-    let proposed = async {
-        loop {
-            let at = leader(members).await;
-            if members[at].quorum.propose(topic(n)).await.is_ok() {
-                return at;
-            }
-        }
-    };
-    timeout(SOON, proposed).await.expect("it is committed soon")
-}
-
-async fn until(what: &str, is_so: impl Fn() -> bool) {
-    let waiting = async {
-        while !is_so() {
-            sleep(Duration::from_millis(5)).await;
-        }
-    };
-    timeout(SOON, waiting).await.unwrap_or_else(|_| panic!("not within {SOON:?}: {what}"));
-}
-
-fn voters(member: &Member) -> Vec<NodeId> {
-    member.quorum.describe().voters.iter().map(|voter| voter.id).collect()
-}
-
-fn observers(member: &Member) -> Vec<NodeId> {
-    member.quorum.describe().observers.iter().map(|observer| observer.id).collect()
-}
 
 #[tokio::test]
 async fn three_voters_found_a_quorum_only_together_and_agree_on_every_entry() {
     let town = Town::new(3, &[1, 2, 3]).await;
-    let (one, two) = (town.start(1, 1).await, town.start(2, 1).await);
-    // Time for an election of two, which must not be.
-    sleep(Duration::from_secs(2)).await;
-    for member in [&one, &two] {
-        assert!(member.quorum.describe().voters.is_empty(), "nobody begins without the third");
+    let (mut one, mut two) = (town.start_still(1, 1).await, town.start_still(2, 1).await);
+    for member in [&one, &two, &one, &two] {
+        member.looks(1).await;
+        assert!(voters(member).is_empty() && !member.is_backed().await, "nobody begins without the third");
     }
+    one.goes_on();
+    two.goes_on();
     let three = town.start(3, 1).await;
     let members = [&one, &two, &three];
     for n in 0..50 {
@@ -371,10 +150,10 @@ async fn a_majority_that_was_wiped_is_not_founded_again_over_the_one_that_rememb
     for member in members {
         member.crash().await;
     }
-    let members = [town.start(1, 2).await, town.start(2, 2).await, town.start(3, 1).await];
-    sleep(Duration::from_secs(3)).await;
-    for member in &members {
-        assert!(!*member.quorum.leads().borrow(), "nobody leads");
+    let members = [town.start_still(1, 2).await, town.start_still(2, 2).await, town.start_still(3, 1).await];
+    for member in members.iter().cycle().take(3 * members.len()) {
+        member.looks(1).await;
+        assert!(!*member.quorum.leads().borrow() && !member.is_backed().await, "nobody leads, and nobody could");
     }
     assert!(voters(&members[0]).is_empty() && voters(&members[1]).is_empty());
     assert_eq!(voters(&members[2]), [id(1, 1), id(2, 1), id(3, 1)]);
@@ -514,9 +293,45 @@ async fn a_leader_that_restarts_does_not_believe_in_its_former_reign() {
         member.crash().await;
     }
     // Alone it reaches nobody who could confirm that it still leads.
-    let back = town.start(first, 1).await;
-    sleep(Duration::from_secs(2)).await;
+    let back = town.start_still(first, 1).await;
+    back.looks(1).await;
+    assert!(!back.is_backed().await, "nobody answers");
     assert!(!*back.quorum.leads().borrow(), "it was given no vote in this life");
     assert_ne!(back.quorum.describe().leader, Some(id(first, 1)));
     assert_eq!(back.topics(), 1);
+}
+
+#[tokio::test]
+async fn a_voter_that_was_removed_while_it_was_away_deposes_nobody_neither_when_it_is_back_nor_when_it_is_added_again()
+{
+    let town = Town::new(3, &[1, 2, 3]).await;
+    let mut members: BTreeMap<BrokerId, Member> = BTreeMap::new();
+    for node in 1..=3 {
+        members.insert(node, town.start(node, 1).await);
+    }
+    let led = propose(&members.values().collect::<Vec<_>>(), 0).await;
+    let leads = *members.keys().nth(led).unwrap();
+    let away = *members.keys().find(|node| **node != leads).unwrap();
+    members.remove(&away).unwrap().crash().await;
+    members[&leads].quorum.remove_voter(id(away, 1)).await.expect("two of three agree");
+    let reign = |members: &BTreeMap<BrokerId, Member>| {
+        let view = members[&leads].quorum.describe();
+        (view.leader, view.epoch)
+    };
+    let before = reign(&members);
+    assert_eq!(before.0, Some(id(leads, 1)));
+
+    let mut back = town.start_still(away, 1).await;
+    assert_eq!(voters(&back).len(), 3, "it does not know that it was removed");
+    for _ in 0..10 {
+        assert!(!back.is_backed().await, "both of the others hear a leader, or are one");
+    }
+    back.goes_on();
+    until("it is taken in as a learner", || observers(&members[&leads]) == [id(away, 1)]).await;
+    let added = members[&leads].quorum.add_voter(id(away, 1), town.addresses[&away].clone());
+    timeout(SOON, added).await.expect("it catches up soon").expect("it votes again");
+    assert_eq!(reign(&members), before, "the leader that did all that led throughout");
+    propose(&members.values().collect::<Vec<_>>(), 1).await;
+    back.catches_up().await;
+    assert_eq!((back.topics(), reign(&members)), (2, before));
 }
