@@ -95,4 +95,8 @@ impl Service for ControllerRequests {
         };
         Ok(Started { answer: Box::pin(answer), overlaps: true })
     }
+
+    fn gathers(&self, _: &[u8]) -> bool {
+        false
+    }
 }

@@ -206,6 +206,10 @@ impl Service for Requests {
         };
         Ok(Started { answer, overlaps: api.overlaps })
     }
+
+    fn gathers(&self, frame: &[u8]) -> bool {
+        frame.first_chunk().is_some_and(|key| i16::from_be_bytes(*key) == ApiKey::PRODUCE.0)
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Produce (key 0), versions 3–13; advertised from 0 (KAFKA-18659: librdkafka looks for version 0 before it compresses).
 //!
-//! Appends one batch to each partition, in the order of the connection's requests, before the next request starts; then
-//! waits as `acks` says, at most `timeout_ms`. v5 log start; v7 zstd; v8 record errors; v9 flexible; v10 leader hints
+//! Queues one batch for each partition, in the order of the connection's requests, before the next request starts; then
+//! writes what is queued by then, and waits as `acks` says, at most `timeout_ms`. v5 log start; v7 zstd; v8 record errors; v9 flexible; v10 leader hints
 //! (KIP-951); v13 topic ids. acks=0: no answer, and the connection closes if anything failed.
 //! A partition named twice: one row, the last batch counts.
 //! Not done: transactions. A transactional batch is refused with 53, as InitProducerId with a transactional id is.
@@ -41,7 +41,7 @@ const ADMIN_CLIENT: &str = "__admin_client";
 /// What has become of one partition so far.
 enum State {
     Done(ProducedPartition<'static>),
-    Waiting(Produced),
+    Waiting(Arc<Partition>, Produced),
 }
 
 struct Row {
@@ -56,7 +56,7 @@ struct Topic {
     rows: Vec<Row>,
 }
 
-/// Starts a produce: everything is appended when this returns.
+/// Starts a produce: everything has its place in the logs when this returns, and is written when the answer is polled first.
 pub(super) fn start(call: Call) -> BoxFuture<'static, Answer> {
     let Call { ctx, correlation_id, body, charge, .. } = call;
     let request = match ProduceRequest::decode(ctx.version, &body) {
@@ -68,10 +68,11 @@ pub(super) fn start(call: Call) -> BoxFuture<'static, Answer> {
     };
     let (acks, timeout_ms) = (request.acks, u64::try_from(request.timeout_ms).unwrap_or(0));
     let topics = append_all(&ctx, &request);
-    // The batches are in the logs, or refused: the request's memory can go.
     drop(request);
-    drop((body, charge));
     Box::pin(async move {
+        write_all(&ctx, &topics);
+        // The batches are in the logs, or refused: the request's memory can go.
+        drop((body, charge));
         let topics = settle(topics, Duration::from_millis(timeout_ms)).await;
         if has_errors(&topics) {
             ctx.node.metrics.failed_produce_requests.fetch_add(1, Ordering::Relaxed);
@@ -104,6 +105,14 @@ fn append_all(ctx: &Ctx, request: &ProduceRequest<'_>) -> Vec<Topic> {
         topics.push(Topic { name: name.unwrap_or_default(), id: topic.id, rows });
     }
     topics
+}
+
+fn write_all(ctx: &Ctx, topics: &[Topic]) {
+    for row in topics.iter().flat_map(|topic| &topic.rows) {
+        if let State::Waiting(partition, produced) = &row.state {
+            partition.write(&produced.appended, ctx.node.clock.now_ms(), ctx.node.ticks.now());
+        }
+    }
 }
 
 /// What is wrong with the request as a whole.
@@ -166,7 +175,7 @@ fn append_one(
     index: PartitionIndex,
     records: Option<&Bytes>,
     refused: Option<Code>,
-) -> Result<Produced, Failure> {
+) -> Result<(Arc<Partition>, Produced), Failure> {
     if !ctx.may(Operation::Write, Resource::Topic(topic)) {
         return Err(Failure::plain(code::TOPIC_AUTHORIZATION_FAILED));
     }
@@ -192,17 +201,20 @@ fn append_one(
         return Err(Failure { message: Some(message), ..Failure::plain(code::KAFKA_STORAGE_ERROR) });
     }
     let Some(records) = records else { return Err(Failure::plain(code::INVALID_RECORD)) };
-    append(ctx, acks, &partition, records).map_err(|error| Failure::of(&partition, error))
+    match append(ctx, acks, &partition, records) {
+        Ok(produced) => Ok((partition, produced)),
+        Err(error) => Err(Failure::of(&partition, error)),
+    }
 }
 
 fn append(ctx: &Ctx, acks: i16, partition: &Arc<Partition>, records: &Bytes) -> Result<Produced, ProduceError> {
-    let (now_ms, now) = (ctx.node.clock.now_ms(), ctx.node.ticks.now());
+    let now_ms = ctx.node.clock.now_ms();
     let origin = Origin::Client { produce_version: ctx.version, transactions_v2: false };
     partition.traffic.produce_requests.fetch_add(1, Ordering::Relaxed);
     let batch = validate(records, &partition.log.config(), origin, now_ms)?;
     let until = if acks == ALL { Until::Committed } else { Until::Published };
     let (bytes, count) = (batch.size_bytes(), u64::try_from(batch.records_count()).unwrap_or(0));
-    let produced = partition.produce(batch, until, now_ms, now)?;
+    let produced = partition.enqueue(batch, until, now_ms)?;
     if !produced.appended.duplicate {
         partition.traffic.bytes_in.fetch_add(bytes, Ordering::Relaxed);
         partition.traffic.records_in.fetch_add(count, Ordering::Relaxed);
@@ -210,9 +222,9 @@ fn append(ctx: &Ctx, acks: i16, partition: &Arc<Partition>, records: &Bytes) -> 
     Ok(produced)
 }
 
-fn row(index: PartitionIndex, appended: Result<Produced, Failure>) -> Row {
+fn row(index: PartitionIndex, appended: Result<(Arc<Partition>, Produced), Failure>) -> Row {
     match appended {
-        Ok(produced) => Row { index, hint: None, state: State::Waiting(produced) },
+        Ok((partition, produced)) => Row { index, hint: None, state: State::Waiting(partition, produced) },
         Err(failure) => Row { index, hint: failure.hint, state: State::Done(refused_row(index, failure)) },
     }
 }
@@ -231,7 +243,7 @@ fn refused_row(index: PartitionIndex, failure: Failure) -> ProducedPartition<'st
 async fn settle(mut topics: Vec<Topic>, time: Duration) -> Vec<Topic> {
     let until = tokio::time::Instant::now() + time;
     for row in topics.iter_mut().flat_map(|topic| &mut topic.rows) {
-        if let State::Waiting(produced) = &mut row.state {
+        if let State::Waiting(_, produced) = &mut row.state {
             let outcome = match produced.wait.try_recv() {
                 Ok(outcome) => Ok(outcome),
                 Err(_) => wait(produced, until).await,

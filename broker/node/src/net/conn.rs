@@ -7,6 +7,10 @@
 //! still wait, if those said that they only wait (`overlaps`: a produce for its replicas, a fetch for its bytes);
 //! everything else is finished first. Answers leave in order whatever finishes first.
 //!
+//! Some only queue what they bring when they start, and write it when they are polled first (`gathers`: a produce). Those
+//! that have come in together are all started before any is polled: one write then takes what all of them have queued, and
+//! whoever waits for records is woken once. What is started is polled before `poll` returns, so nothing stays queued.
+//!
 //! Nothing more is read while answers wait for the peer to take them, or while `IN_FLIGHT_MAX` requests are unanswered:
 //! a full pipe stops reading, it never grows.
 
@@ -52,6 +56,9 @@ pub(crate) struct Started {
 pub(crate) trait Service: Send + Sync {
     /// Starts a request. An error ends the connection; its text is logged.
     fn start(&self, frame: Frame) -> Result<Started, String>;
+
+    /// Is it the same to this request whether those before it have been polled yet?
+    fn gathers(&self, frame: &[u8]) -> bool;
 }
 
 /// Limits of one connection.
@@ -140,6 +147,9 @@ pub(crate) async fn serve(
 impl<S: Service> Conn<S> {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<CloseReason> {
         loop {
+            if self.may_gather() && self.poll_start(cx) {
+                continue;
+            }
             self.poll_slots(cx);
             self.collect_answers();
             if self.may_hold_answers() && self.poll_start(cx) {
@@ -205,10 +215,15 @@ impl<S: Service> Conn<S> {
         self.ending.is_none() && self.slots.len() < IN_FLIGHT_MAX && only_overlapping()
     }
 
+    /// Shall a request that is here already start before those that have started are polled?
+    fn may_gather(&self) -> bool {
+        self.may_start() && self.frames.peek().is_some_and(|frame| self.service.gathers(frame))
+    }
+
     /// May answers wait while a request that is here already takes effect? They then go out together: a client that keeps
     /// five produces in flight is woken, and we enter the kernel, once instead of five times.
     fn may_hold_answers(&self) -> bool {
-        self.out.len() < HELD_PIECES_MAX && self.may_start() && self.frames.has_frame()
+        self.out.len() < HELD_PIECES_MAX && self.may_start() && self.frames.peek().is_some()
     }
 
     /// Starts the next request, if one has come in. False when there is nothing to do until woken.
@@ -242,3 +257,6 @@ impl<S: Service> Conn<S> {
         Poll::Pending
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -111,9 +111,10 @@ impl FrameReader {
         }
     }
 
-    /// Is a whole frame here already, so that taking it waits for nobody?
-    pub(crate) fn has_frame(&self) -> bool {
-        self.needed().is_ok_and(|need| need > LENGTH_BYTES && self.buffer.len() >= need)
+    /// The next frame, without its length, if it is here already: taking it waits for nobody.
+    pub(crate) fn peek(&self) -> Option<&[u8]> {
+        let need = self.needed().ok().filter(|need| *need > LENGTH_BYTES)?;
+        self.buffer.get(LENGTH_BYTES..need)
     }
 
     /// Bytes that the buffer needs before a frame, or the length of one, can be taken.

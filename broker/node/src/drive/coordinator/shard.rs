@@ -255,7 +255,7 @@ impl Coordinator {
         loop {
             let through = self.queued.swap(NOTHING_QUEUED, Ordering::AcqRel);
             if through != NOTHING_QUEUED {
-                self.partition.write(through, self.around.clock.now_ms(), self.around.ticks.now());
+                self.partition.write_through(through, self.around.clock.now_ms(), self.around.ticks.now());
             }
             let mut state = self.state.lock();
             while let State::Active(active) = &mut *state

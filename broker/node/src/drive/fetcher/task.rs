@@ -32,6 +32,10 @@ use crate::drive::store::on_disk;
 /// After a request that got no answer, before anything else is tried.
 const PAUSE: Duration = Duration::from_millis(20);
 
+/// How much is written before other tasks may run. A task that lets others run wakes another thread, which costs more than
+/// writing a few batches.
+const TURN_BYTES: usize = 1 << 20;
+
 /// A partition that this fetcher asks for.
 struct Held {
     partition: Arc<Partition>,
@@ -144,12 +148,15 @@ impl Task {
 
     /// Brings these partitions to where they ask or wait.
     async fn look(&mut self, mut keys: BTreeSet<Key>) {
+        let mut written = 0;
         while !keys.is_empty() {
             let mut found = Found::default();
             for key in std::mem::take(&mut keys) {
-                if self.look_at(key, &mut found) > 0 {
+                written += self.look_at(key, &mut found);
+                if written >= TURN_BYTES {
                     // What was written took its time; others may run now.
                     tokio::task::yield_now().await;
+                    written = 0;
                 }
             }
             let again = found.cuts.iter().chain(&found.syncs).chain(found.ends.iter().map(|(partition, ..)| partition));

@@ -1,7 +1,8 @@
 //! The leader's half of a partition: produces, group commit, and the machine that moves the watermark.
 //!
 //! ```text
-//! produce: role lock { leader? } -> waiters lock { log.append } -> log.drain (no lock) -> role lock { step } -> wake
+//! enqueue: role lock { leader? } -> waiters lock { log.append }
+//! write:   log.drain (no lock) -> role lock { step } -> wake
 //! ```
 //! Holds: nothing is queued while this broker does not lead; whoever waits when it resigns is told so then.
 
@@ -83,24 +84,7 @@ impl Partition {
         self.role.lock().leader().is_some_and(Leader::knows_the_end)
     }
 
-    /// Appends a batch and writes it, unless somebody else is writing and will do so. The wait ends as `until` says.
-    pub(crate) fn produce(
-        self: &Arc<Self>,
-        batch: ValidBatch,
-        until: Until,
-        now_ms: i64,
-        now: Tick,
-    ) -> Result<Produced, ProduceError> {
-        let produced = self.enqueue(batch, until, now_ms)?;
-        self.write(produced.appended.last_offset, now_ms, now);
-        if produced.appended.duplicate {
-            // The original may have been published, and its waiters told, long before this one came.
-            self.wake();
-        }
-        Ok(produced)
-    }
-
-    /// The first half of [`Partition::produce`]: the batch has its offsets and its place in the log. No I/O, so that whoever
+    /// Takes a batch in: it has its offsets and its place in the log, and the wait ends as `until` says. No I/O, so that whoever
     /// must keep an order among batches may call it under a lock; [`Partition::write`] has to follow.
     pub(crate) fn enqueue(&self, batch: ValidBatch, until: Until, now_ms: i64) -> Result<Produced, ProduceError> {
         let role = self.role.lock();
@@ -121,9 +105,21 @@ impl Partition {
         Ok(Produced { appended, wait })
     }
 
-    /// Writes what is queued, unless somebody else is writing and will do so; at least through `last_offset`.
-    pub(crate) fn write(self: &Arc<Self>, last_offset: Offset, now_ms: i64, now: Tick) {
-        self.drain(Budget::Through(last_offset), now_ms, now);
+    /// Writes what is queued through this batch, unless somebody else has or is about to, and tells whoever waits for it.
+    pub(crate) fn write(self: &Arc<Self>, appended: &Appended, now_ms: i64, now: Tick) {
+        self.write_through(appended.last_offset, now_ms, now);
+        if appended.duplicate {
+            // The original may have been published, and its waiters told, long before this one came.
+            self.wake();
+        }
+    }
+
+    /// The same for all batches up to `last_offset`, none of which was there before.
+    pub(crate) fn write_through(self: &Arc<Self>, last_offset: Offset, now_ms: i64, now: Tick) {
+        // Whoever has published it tells of it as well.
+        if self.log.end() <= last_offset {
+            self.drain(Budget::Through(last_offset), now_ms, now);
+        }
     }
 
     /// The disk, for work that blocks.

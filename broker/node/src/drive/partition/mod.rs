@@ -4,7 +4,7 @@
 //!            lead                    follow
 //!  leading <------- idle, following -------> following         resign: idle
 //!
-//! produce: role lock { leader? } -> waiters lock { log.append } -> log.drain (no lock) -> role lock { step } -> wake
+//! produce: role lock { leader? } -> waiters lock { log.append }; then log.drain (no lock) -> role lock { step } -> wake
 //! fetch:   high (atomic), log.read (no lock)
 //! ```
 //! Holds: `high` never lies above the log's published end, and is written under the role lock only. Effects run after the

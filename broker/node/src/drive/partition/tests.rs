@@ -35,7 +35,9 @@ fn batch() -> ValidBatch {
 }
 
 fn produce(partition: &Arc<Partition>, until: Until) -> ProduceWait {
-    partition.produce(batch(), until, NOW_MS, NOW).unwrap().wait
+    let produced = partition.enqueue(batch(), until, NOW_MS).unwrap();
+    partition.write(&produced.appended, NOW_MS, NOW);
+    produced.wait
 }
 
 #[test]
@@ -134,7 +136,7 @@ fn a_leader_that_is_elected_again_keeps_what_is_written_and_drops_what_is_queued
     partition.lead(1, state, LeaderConfig { min_isr: 1, durable: false, lag_max_ms: 10_000 }, NOW).unwrap();
     assert!(matches!(queued.try_recv(), Ok(Err(AppendError::Dropped))));
     assert!(written.try_recv().is_err(), "it waits on");
-    partition.write(1, NOW_MS, NOW);
+    partition.write_through(1, NOW_MS, NOW);
     assert_eq!((partition.log.end(), partition.log.epoch_at(0)), (1, Some(3)));
     partition.follower_fetched(4, NOW, fetched(1, 0));
     assert!(matches!(written.try_recv(), Ok(Ok(Kept::Asked))));
