@@ -299,12 +299,13 @@ impl Log {
     fn publish_batches(&self, writer: &mut Writer, batches: &[Queued], interval_bytes: u64) {
         let last = batches.last().expect("at least one batch was written");
         let mut position = writer.bytes;
+        let (first, begins_at) = (batches[0].header.base_offset, position);
         let bytes = position + batches.iter().map(|batch| batch.header.size).sum::<u64>();
         writer.bytes = bytes;
         writer.active.set_bytes(bytes);
         self.publish(|published| {
             published.end = last.header.end();
-            published.active_bytes = bytes;
+            published.tail.grew(first, begins_at, bytes);
         });
         self.became_dirty(last.now_ms);
         if writer.first_timestamp.is_none() && position == 0 {

@@ -41,6 +41,7 @@ mod shorten;
 mod stamped;
 mod suspect;
 pub mod sync;
+mod tail;
 #[cfg(test)]
 mod testing;
 pub mod truncate;

@@ -30,6 +30,7 @@ use crate::producer::state::Producers;
 use crate::retain::Condemned;
 use crate::segment::{Indexer, Segment};
 use crate::sync::Syncing;
+use crate::tail::Tail;
 
 /// One partition's log. All methods take `&self`; a log is shared by the threads that produce, fetch and clean.
 #[derive(Debug)]
@@ -51,8 +52,8 @@ pub struct Log {
 pub(crate) struct Published {
     pub(crate) start: Offset,
     pub(crate) end: Offset,
-    /// Bytes of the last segment below `end`.
-    pub(crate) active_bytes: u64,
+    /// What there is of the last segment below `end`.
+    pub(crate) tail: Tail,
     /// At least one, by base.
     pub(crate) segments: Arc<Vec<Arc<Segment>>>,
 }
@@ -69,7 +70,7 @@ impl Published {
 
     /// Readable bytes of the segment at `index`.
     pub(crate) fn bytes_of(&self, index: usize) -> u64 {
-        if index + 1 == self.segments.len() { self.active_bytes } else { self.segments[index].bytes() }
+        if index + 1 == self.segments.len() { self.tail.bytes() } else { self.segments[index].bytes() }
     }
 
     /// One above the last offset of the segment at `index`, holes at its end included.
@@ -172,8 +173,12 @@ impl Log {
             saved_epochs: parts.saved_epochs,
             touched: parts.touched,
         };
-        let published =
-            Published { start: parts.start, end: parts.end, active_bytes: bytes, segments: Arc::new(parts.segments) };
+        let published = Published {
+            start: parts.start,
+            end: parts.end,
+            tail: Tail::new(bytes),
+            segments: Arc::new(parts.segments),
+        };
         let syncing = Syncing::new(parts.recovery_point, parts.end, parts.now_ms);
         let state = State {
             queue: VecDeque::new(),

@@ -61,6 +61,14 @@ impl Log {
         if from >= bound {
             return Ok(Read::nothing(from));
         }
+        if let Some(position) = published.tail.position_of(from)
+            && bound == end
+            && published.tail.bytes() - position <= max_bytes as u64
+        {
+            let file = published.active().file()?;
+            let records = file.view(position..published.tail.bytes()).doing("cannot read", file.path())?;
+            return Ok(Read { records: Some(records), base_offset: from, more_segments: false });
+        }
         let Some((index, first)) = published.find(from)? else { return Ok(Read::nothing(from)) };
         if first.header.last_offset() >= bound {
             return Ok(Read::nothing(from));
@@ -85,6 +93,10 @@ impl Log {
         let published = self.published();
         if from < published.start || from >= published.end {
             return true;
+        }
+        if let Some(position) = published.tail.position_of(from) {
+            let end = published.tail.bytes().min(position.saturating_add(max_bytes as u64));
+            return published.active().file().is_ok_and(|file| file.is_resident(position..end));
         }
         let index = published.segment_at(from);
         let segment = &published.segments[index];

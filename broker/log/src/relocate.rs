@@ -191,7 +191,7 @@ impl Log {
         *self.condemned.lock() = condemned;
         *self.place.write() = place;
         self.publish(|now| {
-            now.active_bytes = theirs.active_bytes;
+            now.tail = theirs.tail;
             now.segments = theirs.segments;
         });
         let first = self.first_segment_base();

@@ -25,6 +25,7 @@ use crate::producer::state::Undo;
 use crate::scan::{HEADERS_WINDOW_BYTES, Scanner};
 use crate::segment::{Indexer, Segment};
 use crate::shorten::shorten;
+use crate::tail::Tail;
 
 impl Writer {
     /// Does this batch begin a new segment? (kafka.md §3.3)
@@ -138,7 +139,7 @@ impl Log {
             let mut segments = Vec::clone(&published.segments);
             segments.push(new);
             published.segments = Arc::new(segments);
-            published.active_bytes = 0;
+            published.tail = Tail::new(0);
         });
         Ok(())
     }

@@ -22,6 +22,7 @@ use crate::producer::state::Producers;
 use crate::recover::replay::replay;
 use crate::segment::{Indexer, Segment, indexer_of};
 use crate::shorten::shorten;
+use crate::tail::Tail;
 
 impl Log {
     /// Cuts the log so that it ends at `offset`, or at the beginning of the batch that holds it, and drops what is queued
@@ -68,7 +69,7 @@ impl Log {
             now.end = end;
             now.start = now.start.min(end);
             now.segments = Arc::new(published.segments[..=index].to_vec());
-            now.active_bytes = bytes;
+            now.tail = Tail::new(bytes);
         });
         self.lower_recovery_point(end);
         self.state.lock().assigned_end = end;
@@ -164,7 +165,7 @@ impl Log {
                 *now = Published {
                     start: offset,
                     end: offset,
-                    active_bytes: 0,
+                    tail: Tail::new(0),
                     segments: Arc::new(vec![Arc::clone(&new)]),
                 };
             });

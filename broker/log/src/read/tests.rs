@@ -122,3 +122,23 @@ fn a_read_can_be_warmed_and_asked_for() {
     assert!(log.is_resident(10, 1000));
     assert!(log.is_resident(log.end(), 1000));
 }
+
+/// What the log remembers of its last writes is what a walk through the segment finds.
+#[test]
+fn a_read_at_the_end_gives_what_a_log_gives_that_was_just_opened() {
+    let (rig, log, _) = log_of(23, 3);
+    let read = |log: &Log, from, bound, room| {
+        let read = log.read(from, bound, room, true).unwrap();
+        (read.base_offset, read.more_segments, read.records.map(|records| records.bytes().unwrap()))
+    };
+    let places: Vec<_> = (log.start()..log.end())
+        .flat_map(|from| [log.end(), log.end() - 3].map(|bound| (from, bound)))
+        .flat_map(|(from, bound)| [1, 250, 1 << 20].map(|room| (from, bound, room)))
+        .collect();
+    let written: Vec<_> = places.iter().map(|(from, bound, room)| read(&log, *from, *bound, *room)).collect();
+    drop(log);
+    let (opened, _) = rig.open_dirty();
+    for ((from, bound, room), written) in places.into_iter().zip(written) {
+        assert_eq!(read(&opened, from, bound, room), written, "from {from}, bound {bound}, room {room}");
+    }
+}
