@@ -2,8 +2,8 @@
 //!
 //! Queues one batch for each partition, in the order of the connection's requests, before the next request starts; then
 //! writes what is queued by then, and waits as `acks` says, at most `timeout_ms`.
-//! v5 log start; v7 zstd; v8 record errors; v9 flexible; v10 leader hints
-//! (KIP-951); v13 topic ids. acks=0: no answer, and the connection closes if anything failed.
+//! v5 log start; v7 zstd; v8 record errors; v9 flexible; v10 leader hints (KIP-951); v13 topic ids.
+//! acks=0: no answer, and the connection closes if anything failed.
 //! A partition named twice: one row, the last batch counts.
 //! Not done: transactions. A transactional batch is refused with 53, as InitProducerId with a transactional id is.
 

@@ -84,8 +84,8 @@ impl Partition {
         self.role.lock().leader().is_some_and(Leader::knows_the_end)
     }
 
-    /// Takes a batch in: it has its offsets and its place in the log, and the wait ends as `until` says. No I/O, so that whoever
-    /// must keep an order among batches may call it under a lock; [`Partition::write`] has to follow.
+    /// Takes a batch in: it has its offsets and its place in the log, and the wait ends as `until` says. No I/O, so that
+    /// whoever must keep an order among batches may call it under a lock; [`Partition::write`] has to follow.
     pub(crate) fn enqueue(&self, batch: ValidBatch, until: Until, now_ms: i64) -> Result<Produced, ProduceError> {
         let role = self.role.lock();
         if self.is_offline() {
