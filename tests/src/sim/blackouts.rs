@@ -1,11 +1,11 @@
 //! When acknowledged records may be gone and nobody is to blame: everybody who surely had them died, of power at least one.
 //!
-//! With acks=all and without a sync a record is acknowledged once the whole ISR has it in memory. A broker that dies
-//! counts, as Kafka counts it (KIP-966), as one that may have lost everything, until it is in the ISR again and has
-//! what is committed. A partition whose last sure holder dies while power has taken another's memory, or its own,
-//! *blacks out*: an end of its log may be lost. So it does when power takes the memory of any replica while no sure
-//! holder is left: the one that led last may lead again, and it may be that one. Nothing else may be lost, at no other
-//! time, and nothing at all of topics that are synced before they acknowledge.
+//! With acks=all and without a sync a record is acknowledged once the whole ISR has it in memory. A broker that dies counts, as
+//! Kafka counts it (KIP-966), as one that may have lost everything, until it is in the ISR again and has what is committed. A
+//! partition whose last sure holder dies while power has taken another's memory, or its own, *blacks out*: an end of its log may
+//! be lost. So it does when power takes the memory of any replica while no sure holder is left: the one that led last may lead
+//! again, and it may be that one. Nothing else may be lost, at no other time, and nothing at all of topics that are synced before
+//! they acknowledge. Whoever's log rots has lost its memory and more: there a sync has not helped.
 //!
 //! ```text
 //! High { isr [1 2] } ─ sure {1 2} ── 1 killed ─ sure {2} ── 2 without power ─ sure {} : blackout
@@ -26,6 +26,30 @@ pub struct Blackouts {
     by_place: BTreeMap<Place, Vec<usize>>,
 }
 
+/// What was taken.
+#[derive(Debug, Clone, Copy, Default)]
+struct Loss {
+    /// Memory.
+    of_power: bool,
+    /// What was synced, too.
+    of_rot: bool,
+}
+
+impl Loss {
+    fn add(&mut self, other: Loss) {
+        self.of_power |= other.of_power;
+        self.of_rot |= other.of_rot;
+    }
+}
+
+/// One who has died and not been in sync since.
+#[derive(Default)]
+struct Doubt {
+    /// The end of its log, as far as it has told it again.
+    end: Option<Offset>,
+    loss: Loss,
+}
+
 /// What is known of one partition.
 #[derive(Default)]
 struct Held {
@@ -34,10 +58,9 @@ struct Held {
     /// Has anybody told of it at all?
     is_told: bool,
     sure: BTreeSet<BrokerId>,
-    /// Has power taken the memory of one of those since?
-    of_power: bool,
-    /// Who has died and not been in sync since, with the end of its log as far as it has told it again.
-    doubtful: BTreeMap<BrokerId, Option<Offset>>,
+    /// What one of those, or one who is in the ISR without being sure, has lost.
+    loss: Loss,
+    doubtful: BTreeMap<BrokerId, Doubt>,
 }
 
 impl Blackouts {
@@ -50,14 +73,21 @@ impl Blackouts {
             let Event::Broker { broker, what } = &entry.event else { continue };
             match what {
                 BrokerEvent::Ends { at, end } => {
-                    if let Some(told) = partitions.entry(at).or_default().doubtful.get_mut(broker) {
-                        *told = Some(*end);
+                    if let Some(doubt) = partitions.entry(at).or_default().doubtful.get_mut(broker) {
+                        doubt.end = Some(*end);
                     }
                 }
                 BrokerEvent::High { at, high, isr, .. } => partitions.entry(at).or_default().count(*high, isr),
+                BrokerEvent::Rots { at } => {
+                    let is_out = partitions.entry(at).or_default().lose(*broker, Loss { of_power: true, of_rot: true });
+                    if is_out {
+                        found.by_place.entry(at.clone()).or_default().push(index);
+                    }
+                }
                 BrokerEvent::Died { of_power } => {
+                    let loss = Loss { of_power: *of_power, of_rot: false };
                     for (at, held) in &mut partitions {
-                        if held.lose(*broker, *of_power) && !synced.contains(&at.topic) {
+                        if held.lose(*broker, loss) && (held.loss.of_rot || !synced.contains(&at.topic)) {
                             found.by_place.entry((*at).clone()).or_default().push(index);
                         }
                     }
@@ -97,22 +127,29 @@ impl Blackouts {
 impl Held {
     /// A leader has published `high`, which all of `isr` have.
     fn count(&mut self, high: Offset, isr: &[BrokerId]) {
-        self.doubtful.retain(|broker, end| !(isr.contains(broker) && end.is_some_and(|end| end >= high)));
+        self.doubtful.retain(|broker, doubt| !(isr.contains(broker) && doubt.end.is_some_and(|end| end >= high)));
         self.sure = isr.iter().copied().filter(|broker| !self.doubtful.contains_key(broker)).collect();
         self.counted.clone_from(&self.sure);
         self.is_told = true;
-        self.of_power = false;
+        // Nobody has told the controller yet of those who are still in doubt: they may lead.
+        self.loss = Loss::default();
+        let in_isr = self.doubtful.iter().filter(|(broker, _)| isr.contains(broker));
+        in_isr.for_each(|(_, doubt)| self.loss.add(doubt.loss));
     }
 
-    /// `broker` has died; true if nobody is left who surely has everything, because of power.
-    fn lose(&mut self, broker: BrokerId, of_power: bool) -> bool {
-        self.doubtful.insert(broker, None);
+    /// `broker` has died; true if nobody is left who surely has everything, because of power or rot.
+    fn lose(&mut self, broker: BrokerId, loss: Loss) -> bool {
+        let doubt = self.doubtful.entry(broker).or_default();
+        doubt.end = None;
+        doubt.loss.add(loss);
         let was_sure = self.sure.remove(&broker);
         // Power may also fail under a process that is dead already: what it wrote was still in the machine's memory.
         // Where nobody is sure any more, whoever led last may lead again, with what it has.
-        let is_hit = of_power && (self.counted.contains(&broker) || self.is_told && self.sure.is_empty());
-        self.of_power |= is_hit;
-        (was_sure || is_hit) && self.sure.is_empty() && self.of_power
+        let is_hit = loss.of_power && (self.counted.contains(&broker) || self.is_told && self.sure.is_empty());
+        if is_hit {
+            self.loss.add(loss);
+        }
+        (was_sure || is_hit) && self.sure.is_empty() && self.loss.of_power
     }
 }
 
@@ -176,7 +213,17 @@ mod tests {
     }
 
     #[test]
-    fn a_topic_that_syncs_first_has_no_blackout() {
+    fn who_is_in_the_isr_without_being_sure_may_lead_when_all_others_have_died() {
+        assert_eq!(blackouts(vec![high(&[1, 2]), dies(2, true), high(&[1, 2]), dies(1, false)]), [3]);
+        assert_eq!(blackouts(vec![high(&[1, 2]), dies(2, false), high(&[1, 2]), dies(1, false)]), [] as [usize; 0]);
+    }
+
+    #[test]
+    fn a_topic_that_syncs_first_has_no_blackout_unless_a_log_rots() {
+        let rots = |broker| Event::Broker { broker, what: BrokerEvent::Rots { at: at() } };
+        let events = [high(&[1, 2]), dies(1, false), rots(1), dies(2, false)];
+        let history: Vec<Entry> = events.into_iter().map(|event| Entry { ms: 0, event }).collect();
+        assert_eq!(Blackouts::of(&history, &["t".into()].into()).count(), 1);
         let events = [high(&[1]), dies(1, true)];
         let history: Vec<Entry> = events.into_iter().map(|event| Entry { ms: 0, event }).collect();
         assert_eq!(Blackouts::of(&history, &["t".into()].into()).count(), 0);

@@ -143,6 +143,8 @@ pub enum BrokerEvent {
     MetadataEntry { index: Offset, term: i64 },
     /// Its metadata log was opened: where it ends, the term of its last entry, and the vote that was found beside it.
     MetadataOpens { end: Offset, last_term: i64, term: i64, candidate: BrokerId },
+    /// While it is down, its log of this partition changes on its disk: what it has from there on is gone.
+    Rots { at: Place },
     /// It was killed: what its log ends with is known again when it says so. Of power: what it had not synced may be gone.
     Died { of_power: bool },
     /// It ended by itself.

@@ -94,6 +94,12 @@ impl Scenario {
         Scenario { plan: Plan::keen(self.seed, &self.shape.machines(), self.load_ms), ..self }
     }
 
+    /// The same with faults of these classes, all of them, aimed.
+    #[must_use]
+    pub fn under(self, classes: &[Class]) -> Scenario {
+        Scenario { plan: Plan::aimed(self.seed, &self.shape.machines(), self.load_ms, classes), ..self }
+    }
+
     /// A cluster of this shape.
     #[must_use]
     pub fn of(seed: u64, shape: Shape) -> Scenario {
@@ -217,12 +223,15 @@ impl Run {
     }
 }
 
-/// The seeds that a run of the tests plays: `BALLAST_SEED` alone, or `BALLAST_SEEDS` many, or `usual` many.
+/// The seeds that a run of the tests plays: `BALLAST_SEED` alone, or from `BALLAST_FROM` on `BALLAST_SEEDS` many, or `usual` many.
 #[must_use]
 pub fn seeds(usual: u64) -> std::ops::Range<u64> {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     match number("BALLAST_SEED") {
         Some(seed) => seed..seed + 1,
-        None => 0..number("BALLAST_SEEDS").unwrap_or(usual),
+        None => {
+            let from = number("BALLAST_FROM").unwrap_or(0);
+            from..from + number("BALLAST_SEEDS").unwrap_or(usual)
+        }
     }
 }

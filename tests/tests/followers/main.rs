@@ -6,3 +6,4 @@ mod logs;
 mod power;
 mod readers;
 mod rig;
+mod rot;

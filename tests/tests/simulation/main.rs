@@ -1,6 +1,6 @@
 //! The simulated cluster at work: seeds with and without faults, and the proof that a seed is enough to play a run again.
 //!
-//! `BALLAST_SEEDS=5000 cargo test --release -p ballast-tests --test simulation` is the long run. A seed that fails prints the
+//! `BALLAST_SEEDS=5000 cargo test --profile long -p ballast-tests --test simulation` is the long run. A seed that fails prints the
 //! line that plays it again; `BALLAST_STORY=1` prints all that happened in it, `BALLAST_TRACE=1` what its brokers said.
 
 mod failover;
@@ -95,6 +95,12 @@ fn brokers_that_leave_syncs_out_are_found() {
 
 /// Seeds whose faults are aimed (`Scenario::keenly`).
 const KEEN_SEEDS: u64 = 12;
+
+#[test]
+fn one_broker_keeps_every_promise_under_aimed_faults() {
+    let test = "one_broker_keeps_every_promise_under_aimed_faults";
+    play_all(test, seeds(KEEN_SEEDS), |seed| Scenario::alone(seed).keenly());
+}
 
 #[test]
 fn three_brokers_keep_every_promise_under_aimed_faults() {

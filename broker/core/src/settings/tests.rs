@@ -108,6 +108,12 @@ fn a_topics_own_value_wins_then_broker_then_cluster_then_static() {
     let file_only = Layers { cluster: None, ..no_broker };
     assert_eq!(TopicSettings::resolve(None, &file_only).retention_ms, 4);
     assert_eq!(TopicSettings::resolve(None, &file_only).segment_bytes, 2 << 20);
+    let tiny = configs(&[("internal.segment.bytes", "3000"), ("segment.bytes", "4194304")]);
+    assert_eq!(
+        TopicSettings::resolve(Some(&tiny), &file_only).segment_bytes,
+        3_000,
+        "without segment.bytes' lower bound"
+    );
 }
 
 #[test]

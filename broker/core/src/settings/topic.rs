@@ -170,7 +170,7 @@ impl TopicSettings {
             preallocate: look.boolean("preallocate"),
             retention_bytes: look.long("retention.bytes"),
             retention_ms: look.long("retention.ms"),
-            segment_bytes: look.int("segment.bytes"),
+            segment_bytes: look.int_if_any("internal.segment.bytes").unwrap_or_else(|| look.int("segment.bytes")),
             segment_index_bytes: look.int("segment.index.bytes"),
             segment_jitter_ms: look.long("segment.jitter.ms"),
             segment_ms: look.long("segment.ms"),
@@ -272,15 +272,23 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
-    fn value(&self, name: &str) -> Value {
+    /// `None` for what has neither a value nor a default.
+    fn value_if_any(&self, name: &str) -> Option<Value> {
         let setting = topic_settings().find(|setting| setting.name == name);
         let setting = setting.unwrap_or_else(|| panic!("{name} is not in the settings table"));
-        let found = in_force(setting, self.overrides, self.layers);
-        found.unwrap_or_else(|| panic!("{name} has neither a value nor a default")).1
+        in_force(setting, self.overrides, self.layers).map(|(_, value)| value)
+    }
+
+    fn value(&self, name: &str) -> Value {
+        self.value_if_any(name).unwrap_or_else(|| panic!("{name} has neither a value nor a default"))
     }
 
     fn long(&self, name: &str) -> i64 {
         self.value(name).number(name)
+    }
+
+    fn int_if_any(&self, name: &str) -> Option<i32> {
+        self.value_if_any(name).map(|_| self.int(name))
     }
 
     fn int(&self, name: &str) -> i32 {

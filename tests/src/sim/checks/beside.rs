@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ballast_wire::{BrokerId, Offset};
+use ballast_wire::{BrokerId, Offset, ProducerId};
 
 use crate::sim::beside::Beside;
 use crate::sim::evidence::{Evidence, Kept};
@@ -32,10 +32,9 @@ fn wrong_epochs(key: &(Place, BrokerId), beside: &Beside, log: &[Kept]) -> Optio
     })
 }
 
-/// What a snapshot calls a producer's last record is a record of that producer, in a part of the log that is there.
+/// A snapshot names every producer of the records before it, with its last record, as far as the log is there; and no other.
 fn wrong_snapshots(key: &(Place, BrokerId), beside: &Beside, log: &[Kept]) -> Vec<String> {
     let (place, broker) = key;
-    let producers: BTreeMap<Offset, i64> = log.iter().map(|kept| (kept.offset, kept.producer_id)).collect();
     let start = log.first().map_or(0, |kept| kept.offset);
     let end = log.last().map_or(0, |kept| kept.offset + 1);
     let mut found = Vec::new();
@@ -45,13 +44,13 @@ fn wrong_snapshots(key: &(Place, BrokerId), beside: &Beside, log: &[Kept]) -> Ve
                 "{place} on broker {broker} ends at {end}, and has a snapshot of producers before {before}"
             ));
         }
-        for (id, last) in snapshot.iter().filter(|(_, last)| *last >= start) {
-            let owner = producers.get(last);
-            if owner != Some(id) {
-                found.push(format!(
-                    "{place} on broker {broker}: the snapshot before {before} says that producer {id} wrote offset {last}, which is of {owner:?}"
-                ));
-            }
+        let records = log.iter().filter(|kept| kept.offset < *before && kept.producer_id >= 0);
+        let wrote: BTreeMap<ProducerId, Offset> = records.map(|kept| (kept.producer_id, kept.offset)).collect();
+        let named: BTreeMap<ProducerId, Offset> = snapshot.iter().copied().filter(|(_, last)| *last >= start).collect();
+        if wrote != named {
+            found.push(format!(
+                "{place} on broker {broker}: the snapshot before {before} says that producers wrote last {named:?}, and the log {wrote:?}"
+            ));
         }
     }
     found

@@ -21,11 +21,21 @@ fn since_the_last_blackout(evidence: &Evidence) -> usize {
     evidence.blackouts().last_of_topic("__consumer_offsets").map_or(0, |index| index + 1)
 }
 
+/// Answers that were on their way as power failed are of before: no client waits longer for one than this, in ms.
+const ON_THE_WAY_MS_MAX: i64 = 2_000;
+
+/// Where the history begins that speaks of nothing but what the coordinator decided since.
+fn decided_since_the_last_blackout(evidence: &Evidence) -> usize {
+    let Some(blackout) = evidence.blackouts().last_of_topic("__consumer_offsets") else { return 0 };
+    let settled_ms = evidence.history[blackout].ms + ON_THE_WAY_MS_MAX;
+    evidence.history.partition_point(|entry| entry.ms <= settled_ms)
+}
+
 fn two_owners(evidence: &Evidence) -> Vec<String> {
     let mut owners: BTreeMap<(i32, &Place), u32> = BTreeMap::new();
     let mut found = Vec::new();
     // A group whose generations a blackout took counts them again.
-    for entry in &evidence.history[since_the_last_blackout(evidence)..] {
+    for entry in &evidence.history[decided_since_the_last_blackout(evidence)..] {
         let Event::Assigned { member, generation, partitions, .. } = &entry.event else { continue };
         for place in partitions {
             let owner = *owners.entry((*generation, place)).or_insert(*member);

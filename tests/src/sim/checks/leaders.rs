@@ -38,22 +38,24 @@ pub(super) fn one_per_epoch(evidence: &Evidence) -> Vec<String> {
     found
 }
 
-/// C12, the other half: a replica that has what is committed never cuts it. One that died, or ended by itself, begins
-/// anew with what its disk has.
+/// C12, the other half: a replica that has what is committed never cuts it. It has it if it was in the ISR as that was committed:
+/// whoever was not may have written something else there. One that died, or ended by itself, begins anew with what its disk has.
 pub(super) fn committed_stays(evidence: &Evidence) -> Vec<String> {
     let mut ends: BTreeMap<(BrokerId, &Place), Offset> = BTreeMap::new();
-    let mut highs: BTreeMap<&Place, Offset> = BTreeMap::new();
+    let mut highs: BTreeMap<(BrokerId, &Place), Offset> = BTreeMap::new();
     let mut found = Vec::new();
     for (index, entry) in evidence.history.iter().enumerate() {
         let Event::Broker { broker, what } = &entry.event else { continue };
         match what {
-            BrokerEvent::High { at, high, .. } => {
-                let highest = highs.entry(at).or_insert(*high);
-                *highest = (*highest).max(*high);
+            BrokerEvent::High { at, high, isr, .. } => {
+                for member in isr {
+                    let highest = highs.entry((*member, at)).or_insert(*high);
+                    *highest = (*highest).max(*high);
+                }
             }
             BrokerEvent::Ends { at, end } => {
                 let before = ends.insert((*broker, at), *end).unwrap_or(0);
-                if let Some(high) = highs.get(at).filter(|high| before >= **high && end < *high) {
+                if let Some(high) = highs.get(&(*broker, at)).filter(|high| before >= **high && end < *high) {
                     found.push(format!(
                         "broker {broker} cuts {at} from {before} to {end} at {} ms, and {high} is committed",
                         entry.ms
@@ -61,10 +63,13 @@ pub(super) fn committed_stays(evidence: &Evidence) -> Vec<String> {
                 }
             }
             BrokerEvent::Died { .. } => {
-                highs.retain(|at, _| !evidence.blackouts().of_place(at).contains(&index));
+                highs.retain(|(of, at), _| of != broker && !evidence.blackouts().of_place(at).contains(&index));
                 ends.retain(|(of, _), _| of != broker);
             }
-            BrokerEvent::GaveUp { .. } => ends.retain(|(of, _), _| of != broker),
+            BrokerEvent::GaveUp { .. } => {
+                highs.retain(|(of, _), _| of != broker);
+                ends.retain(|(of, _), _| of != broker);
+            }
             _ => {}
         }
     }

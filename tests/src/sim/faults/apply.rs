@@ -168,6 +168,11 @@ impl Faults {
             Action::KillNextLeader { number, after_ms, down_ms } => {
                 self.watch(Watch::NextLeader { topic: topic_of(number), after_ms, down_ms });
             }
+            Action::Rot { who, number, down_ms } => {
+                let id = self.find(cluster, who);
+                self.kill(cluster, id, Crash::Process, down_ms);
+                self.rot(cluster, id, number);
+            }
             Action::SilentMember { member, ms } => {
                 for id in ids(cluster) {
                     cluster.network().hold(member_name(member), host_name(id));
@@ -293,7 +298,7 @@ impl Faults {
 }
 
 /// Whose leaders are aimed at.
-const TOPICS: [&str; 4] = ["d1", "d2", "plain", "__consumer_offsets"];
+pub(super) const TOPICS: [&str; 4] = ["d1", "d2", "plain", "__consumer_offsets"];
 
 /// The topic that a number of [`Who::Leader`] means.
 fn topic_of(number: u64) -> &'static str {

@@ -3,10 +3,11 @@
 //! Swarm rule: each class is in a run with probability one half; one run in ten has none, one in ten exactly one, so that a
 //! failure can be attributed.
 //!
-//! Read next: `plan` (what is drawn), `apply` (how it is done), `watch` (what waits for its moment).
+//! Read next: `plan` (what is drawn), `apply` (how it is done), `watch` (what waits for its moment), `rot` (what changes on a disk).
 
 pub mod apply;
 pub mod plan;
+mod rot;
 mod watch;
 
 /// Kinds of faults, by their numbers in the test plan.
@@ -48,10 +49,14 @@ pub enum Class {
     Member,
     /// A replica is cut off from its leader as it joins the ISR (F11, F14).
     Joining,
+    /// Links come and go, or machines are cut off one after another and come back in another order (F10).
+    Flapping,
+    /// Bytes change on the disk of a broker that is down (F5).
+    Rot,
 }
 
 /// All of them.
-pub const CLASSES: [Class; 18] = [
+pub const CLASSES: [Class; 20] = [
     Class::KillOne,
     Class::KillAll,
     Class::Power,
@@ -70,4 +75,6 @@ pub const CLASSES: [Class; 18] = [
     Class::Moment,
     Class::Member,
     Class::Joining,
+    Class::Flapping,
+    Class::Rot,
 ];

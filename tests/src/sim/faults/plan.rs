@@ -58,6 +58,9 @@ pub enum Action {
     /// The next replica that is about to join an ISR is cut off from its leader, which perhaps hears nothing from the active
     /// controller either.
     CutJoining { deaf: bool, ms: i64 },
+    /// A process is killed, and while it is down bytes of one of its partitions change on the disk, if others have them too: of
+    /// which partition, which file and which bytes is a number to be taken modulo what there is.
+    Rot { who: Who, number: u64, down_ms: i64 },
     /// The same for a member of a group.
     SilentMember { member: u32, ms: i64 },
 }
@@ -79,6 +82,9 @@ const MOMENTS: [&[(Call, &str)]; 10] = [
 const CUT_AND_WRITTEN: &[(Call, &str)] =
     &[(Call::SetLen, "__cluster_metadata-0/0"), (Call::Write, "__cluster_metadata-0/0")];
 
+/// A segment is closed, and the next one begins.
+const ROLLED: &[(Call, &str)] = &[(Call::Open, ".snapshot")];
+
 /// A run's faults, by the ms at which they strike, counted from the beginning of the load.
 #[derive(Debug, Clone)]
 pub struct Plan {
@@ -99,6 +105,12 @@ impl Plan {
     #[must_use]
     pub fn keen(seed: u64, ids: &[BrokerId], load_ms: i64) -> Plan {
         Plan::drawn(seed, ids, load_ms, true)
+    }
+
+    /// Exactly these classes, aimed.
+    #[must_use]
+    pub fn aimed(seed: u64, ids: &[BrokerId], load_ms: i64, classes: &[Class]) -> Plan {
+        Plan::of(seed, ids, load_ms, classes.iter().copied().collect(), true)
     }
 
     fn drawn(seed: u64, ids: &[BrokerId], load_ms: i64, keen: bool) -> Plan {
@@ -132,13 +144,30 @@ impl Plan {
 /// What a fault of this class does, and how much later, in ms.
 fn draw(class: Class, dice: &Dice, ids: &[BrokerId], keen: bool) -> Vec<(i64, Action)> {
     match class {
+        Class::Flapping if dice.percent(50) => flapping(dice, ids),
+        Class::Flapping => swizzled(dice, ids),
         _ if !keen => vec![(0, draw_one(class, dice, ids, keen))],
+        // A replica falls behind, and loses its leader as it comes back to the ISR.
+        Class::Joining if dice.percent(60) => {
+            let cut = Action::Cut { who: Who::Broker(*dice.one_of(ids)), from: None, ms: 4_500 };
+            vec![(0, cut), (0, draw_one(class, dice, ids, keen))]
+        }
         // A sync that fails, and power that does before anybody has looked after the disk.
         Class::DiskError if dice.percent(40) => {
             let (who, how) = (Who::Broker(*dice.one_of(ids)), *dice.one_of(&[Crash::LoseUnsynced, Crash::Tear]));
             let fails = Action::Fail { who, call: Call::Sync, part: "/d2-", ms: None };
             let (later, down_ms) = (*dice.one_of(&[100, 400, 1_000]), *dice.one_of(&[10, 300, 2_000]));
             vec![(0, fails), (later, Action::Kill { who, how, down_ms })]
+        }
+        // Power fails as segments roll: what was closed a moment ago lacks a sector here and there, and what lies beside it is whole.
+        Class::Power if dice.percent(40) => {
+            let (who, calls) = (Who::Broker(*dice.one_of(ids)), dice.between(0, 60));
+            vec![(0, Action::KillAt { who, steps: ROLLED, calls, how: Crash::Fray })]
+        }
+        // A leader that no broker hears goes on writing, and later cuts what nobody else has.
+        Class::CutOneWay if dice.percent(50) => {
+            let (who, ms) = (Who::Leader(*dice.one_of(&[0, 1])), *dice.one_of(&[4_000, 6_000]));
+            vec![(0, Action::CutOneWay { who, from: None, speaks: false, ms })]
         }
         // What a controller has written alone is cut when it is back among the others, and power fails about then.
         Class::Controller if dice.percent(40) => {
@@ -161,6 +190,35 @@ fn draw(class: Class, dice: &Dice, ids: &[BrokerId], keen: bool) -> Vec<(i64, Ac
         }
         _ => vec![(0, draw_one(class, dice, ids, keen))],
     }
+}
+
+/// A link comes and goes.
+fn flapping(dice: &Dice, ids: &[BrokerId]) -> Vec<(i64, Action)> {
+    let (who, from) = (Who::Broker(*dice.one_of(ids)), Some(*dice.one_of(ids)));
+    let mut at = 0;
+    let cut = |_| {
+        let (ms, open_ms) = (dice.between(50, 600) as i64, dice.between(50, 600) as i64);
+        at += ms + open_ms;
+        (at - ms - open_ms, Action::Cut { who, from, ms })
+    };
+    (0..dice.between(4, 12)).map(cut).collect()
+}
+
+/// Machines are cut off one after another, and come back in another order.
+fn swizzled(dice: &Dice, ids: &[BrokerId]) -> Vec<(i64, Action)> {
+    let mut some: Vec<BrokerId> = ids.iter().copied().filter(|_| dice.percent(60)).collect();
+    let step_ms = dice.between(100, 1_000) as i64;
+    let mut cuts = Vec::new();
+    let count = some.len() as i64;
+    for back in 0..count {
+        // Whoever is drawn here comes back as the next one.
+        let at = dice.between(0, some.len() as u64 - 1) as usize;
+        let who = some.remove(at);
+        let gone = ids.iter().position(|id| *id == who).unwrap_or(0) as i64;
+        let (from_ms, upto_ms) = (gone * step_ms, (ids.len() as i64 + back) * step_ms);
+        cuts.push((from_ms, Action::Cut { who: Who::Broker(who), from: None, ms: upto_ms - from_ms }));
+    }
+    cuts
 }
 
 fn draw_one(class: Class, dice: &Dice, ids: &[BrokerId], keen: bool) -> Action {
@@ -205,6 +263,8 @@ fn draw_one(class: Class, dice: &Dice, ids: &[BrokerId], keen: bool) -> Action {
             Action::KillAt { who: *dice.one_of(&[who, Who::Controller]), steps, calls: dice.between(0, 20), how }
         }
         Class::Joining => Action::CutJoining { deaf: dice.percent(60), ms: *dice.one_of(&[500, 1_500]) },
+        Class::Rot => Action::Rot { who, number: dice.any(), down_ms },
+        Class::Flapping => Action::Cut { who, from, ms },
         Class::Member => Action::SilentMember { member: dice.between(1, 2) as u32, ms: *dice.one_of(&[3_000, 5_000]) },
     }
 }

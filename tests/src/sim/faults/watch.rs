@@ -7,16 +7,16 @@ use std::cmp::Reverse;
 use ballast_wire::BrokerId;
 
 use super::Class;
-use super::apply::{Faults, Mend};
+use super::apply::{Faults, Mend, TOPICS};
 use super::plan::{Action, Who};
 use crate::disk::Crash;
 use crate::sim::cluster::Cluster;
-use crate::sim::history::{BrokerEvent, Event};
+use crate::sim::history::{BrokerEvent, Event, Place};
 use crate::sim::machine::host_name;
 
 /// Who is waited for.
 pub(super) enum Watch {
-    /// Whoever asks that somebody joins an ISR.
+    /// Whoever asks that somebody joins the ISR of a partition that clients write to, and that takes writes without the joiner.
     Joining { deaf: bool, ms: i64 },
     /// The next leader of a partition of this topic.
     NextLeader { topic: &'static str, after_ms: i64, down_ms: i64 },
@@ -37,7 +37,9 @@ impl Faults {
         for entry in news {
             let Event::Broker { broker, what } = entry.event else { continue };
             let is_it = |watch: &Watch| match (watch, &what) {
-                (Watch::Joining { .. }, BrokerEvent::Proposes { .. }) => true,
+                (Watch::Joining { .. }, BrokerEvent::Proposes { at, .. }) => {
+                    TOPICS.contains(&&*at.topic) && self.last_isr(at).len() > 1
+                }
                 (Watch::NextLeader { topic, .. }, BrokerEvent::Leads { at, .. }) => *at.topic == **topic,
                 _ => false,
             };
@@ -54,6 +56,17 @@ impl Faults {
                 _ => {}
             }
         }
+    }
+
+    /// The ISR of a partition, as it was last told.
+    pub(super) fn last_isr(&self, place: &Place) -> Vec<BrokerId> {
+        let told = self.recorder.last(|event| match event {
+            Event::Broker { what: BrokerEvent::Isr { at, isr, .. } | BrokerEvent::High { at, isr, .. }, .. } => {
+                (at == place).then(|| isr.clone())
+            }
+            _ => None,
+        });
+        told.unwrap_or_default()
     }
 
     fn cut_joining(&mut self, cluster: &mut Cluster, leader: BrokerId, joiner: BrokerId, deaf: bool, ms: i64) {

@@ -3,8 +3,10 @@
 //! What lies on disk without being in the metadata is kept, but out of the way (`-stray`); what was being deleted is deleted.
 //! After a clean stop no log body is read; after a crash every log is read from its recovery point on, in parallel.
 //!
-//! Holds: a directory whose disk fails goes offline, and the others are opened all the same, except for the first, which holds
-//! the metadata. One that belongs to somebody else, or that is damaged, stops the start.
+//! Holds:
+//!   1. A directory whose disk fails goes offline, and the others are opened all the same, except for the first, which holds the
+//!      metadata. One that belongs to somebody else, or that is damaged, stops the start.
+//!   2. A stop counts as clean only if every log has what it was closed with: whoever has less must not keep its place in an ISR.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -47,8 +49,18 @@ pub(crate) struct Opened {
     pub(crate) partitions: usize,
     pub(crate) strays: usize,
     pub(crate) recovered: usize,
-    /// Was every directory stopped cleanly? Its broker epoch, the least of them, if so.
+    /// Was every directory stopped cleanly, and is every log as it was closed? Its broker epoch, the least of them, if so.
     pub(crate) clean_epoch: Option<i64>,
+}
+
+/// How many logs a worker opened.
+#[derive(Debug, Default)]
+struct Worked {
+    partitions: usize,
+    /// Those that needed repair.
+    recovered: usize,
+    /// Those that could not be opened, or have lost an end.
+    lessened: usize,
 }
 
 /// What a walk over the log directories found.
@@ -128,10 +140,19 @@ impl Store {
                 on_disk(&self.config.disk, move || this.work(&jobs))
             })
             .collect();
+        let mut lessened = 0;
         for worker in running {
-            let (partitions, recovered) = worker.await;
-            opened.partitions += partitions;
-            opened.recovered += recovered;
+            let worked = worker.await;
+            opened.partitions += worked.partitions;
+            opened.recovered += worked.recovered;
+            lessened += worked.lessened;
+        }
+        lessened += self.gone(&image);
+        if lessened > 0 && opened.clean_epoch.take().is_some() {
+            tracing::warn!(
+                lessened,
+                "logs have less than they were closed with: the last stop does not count as clean"
+            );
         }
         let this = Arc::clone(self);
         on_disk(&self.config.disk, move || this.resume_moves(&image, copies)).await;
@@ -246,16 +267,21 @@ impl Store {
         entries.is_ok_and(|entries| entries.iter().all(|entry| entry.len == 0 || !entry.name.ends_with(".log")))
     }
 
-    /// Opens jobs until none is left: how many partitions, and how many of them needed repair.
-    fn work(&self, jobs: &Mutex<Vec<Job>>) -> (usize, usize) {
-        let (mut partitions, mut recovered) = (0, 0);
+    /// Opens jobs until none is left.
+    fn work(&self, jobs: &Mutex<Vec<Job>>) -> Worked {
+        let mut worked = Worked::default();
         loop {
             let next = jobs.lock().pop();
-            let Some(job) = next else { return (partitions, recovered) };
-            partitions += 1;
+            let Some(job) = next else { return worked };
+            worked.partitions += 1;
             match self.open_partition(&job) {
-                Ok(repaired) => recovered += usize::from(repaired),
+                Ok(report) => {
+                    let is_cut = report.cut.is_some();
+                    worked.recovered += usize::from(is_cut || !report.rebuilt_indexes.is_empty());
+                    worked.lessened += usize::from(is_cut);
+                }
                 Err(error) => {
+                    worked.lessened += 1;
                     tracing::error!(topic = %job.topic.name, partition = job.index, %error, "a partition cannot be opened");
                     self.broken.lock().insert((job.topic.id, job.index), error);
                 }
@@ -263,8 +289,7 @@ impl Store {
         }
     }
 
-    /// True if it had to be repaired.
-    fn open_partition(&self, job: &Job) -> Result<bool, LogError> {
+    fn open_partition(&self, job: &Job) -> Result<RecoveryReport, LogError> {
         let Job { dir, topic, index, from, high, is_unnamed } = job;
         let path = dir.path.join(PartitionDir::new(&topic.name, *index).to_string());
         let image = Arc::clone(&self.image.lock());
@@ -277,7 +302,7 @@ impl Store {
             self.name(&log, path, topic.id)?;
         }
         self.host(dir, topic, *index, log, *high);
-        Ok(report.cut.is_some() || !report.rebuilt_indexes.is_empty())
+        Ok(report)
     }
 
     /// Makes the folder and the empty log of a new partition. A folder that is there (a creation that a crash cut short, or
@@ -337,6 +362,16 @@ impl Store {
     pub(super) fn least_used_dir(&self) -> Option<Arc<Dir>> {
         let used = |dir: &&Arc<Dir>| dir.partitions.load(Ordering::Relaxed);
         self.dirs.iter().filter(|dir| !dir.is_offline()).min_by_key(used).cloned()
+    }
+
+    /// How many partitions have lost their folder of which this broker is said to have everything.
+    fn gone(&self, image: &Image) -> usize {
+        let is_gone = |(topic, index): &(Uuid, PartitionIndex)| {
+            let state = image.partition(*topic, *index);
+            let is_counted_on = |state: &&Arc<Replicas>| state.isr.contains(&self.config.me);
+            !self.is_broken(*topic, *index) && state.filter(is_counted_on).is_some_and(|it| !self.is_out_of_reach(it))
+        };
+        self.missing(image).iter().filter(|key| is_gone(key)).count()
     }
 
     /// Names of the partitions that should be open and are not.
