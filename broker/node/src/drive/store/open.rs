@@ -4,9 +4,10 @@
 //! After a clean stop no log body is read; after a crash every log is read from its recovery point on, in parallel.
 //!
 //! Holds:
-//!   1. A directory whose disk fails goes offline, and the others are opened all the same, except for the first, which holds the
-//!      metadata. One that belongs to somebody else, or that is damaged, stops the start.
-//!   2. A stop counts as clean only if every log has what it was closed with: whoever has less must not keep its place in an ISR.
+//!   1. A directory whose disk fails goes offline, and the others are opened all the same, except for the first, which holds
+//!      the metadata. One that belongs to somebody else, or that is damaged, stops the start.
+//!   2. A stop counts as clean only if every log has what it was closed with: whoever has less must not keep its place in an
+//!      ISR.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
