@@ -1,11 +1,12 @@
 //! Bytes of one replica that change on its disk while the broker is down: what a start makes of them (docs/DISK.md: Recovery).
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use ballast_broker::embed::Cluster;
 use ballast_log::disk::Disk as _;
 use ballast_tests::disk::Outlet;
-use ballast_tests::raw::rows::eventually;
+use ballast_tests::raw::now_ms;
 use ballast_wire::batch::batches;
 
 use crate::rig::{ALL, Rig};
@@ -56,16 +57,29 @@ fn rot(rig: &Rig, machines: &[Outlet], broker: i32, at: u64) {
 
 /// Every replica comes to have every value, in order.
 fn all_have(rig: &Rig, machines: &[Outlet], values: &[String]) {
-    eventually("every replica has everything", || {
-        let logs: Vec<Vec<u8>> = (1..=3).map(|broker| bytes_of(rig, machines, broker)).collect();
-        let text = String::from_utf8_lossy(&logs[0]).into_owned();
-        let mut rest = &*text;
-        for value in values {
-            let at = rest.find(value.as_str())?;
-            rest = &rest[at + value.len()..];
+    let mut logs: Vec<Vec<u8>> = Vec::new();
+    let deadline = now_ms() + 20_000;
+    while !(logs.len() == 3 && logs.iter().all(|log| *log == logs[0]) && has_in_order(&logs[0], values)) {
+        if now_ms() > deadline {
+            for (log, broker) in logs.iter().zip(1..) {
+                let batches: Vec<String> = batches(log).map(|batch| format!("{batch:?}")).collect();
+                println!("broker {broker}, {} bytes: {batches:#?}", log.len());
+            }
+            panic!("the replicas do not come to have the same and all of {values:?}");
         }
-        logs.iter().all(|log| *log == logs[0]).then_some(())
-    });
+        std::thread::sleep(Duration::from_millis(3));
+        logs = (1..=3).map(|broker| bytes_of(rig, machines, broker)).collect();
+    }
+}
+
+fn has_in_order(log: &[u8], values: &[String]) -> bool {
+    let text = String::from_utf8_lossy(log).into_owned();
+    let mut rest = &*text;
+    values.iter().all(|value| {
+        let at = rest.find(value.as_str());
+        rest = at.map_or(rest, |at| &rest[at + value.len()..]);
+        at.is_some()
+    })
 }
 
 /// The leader of the moment. It is stopped in order, after the others: they have left the ISR one after another, and the second

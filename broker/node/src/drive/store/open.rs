@@ -369,7 +369,10 @@ impl Store {
     fn gone(&self, image: &Image) -> usize {
         let is_gone = |(topic, index): &(Uuid, PartitionIndex)| {
             let state = image.partition(*topic, *index);
-            let is_counted_on = |state: &&Arc<Replicas>| state.isr.contains(&self.config.me);
+            // Who was fenced meanwhile is eligible, and may lead as soon as it is back.
+            let counted_on =
+                |state: &Replicas| state.isr.contains(&self.config.me) || state.elr.contains(&self.config.me);
+            let is_counted_on = |state: &&Arc<Replicas>| counted_on(state);
             !self.is_broken(*topic, *index) && state.filter(is_counted_on).is_some_and(|it| !self.is_out_of_reach(it))
         };
         self.missing(image).iter().filter(|key| is_gone(key)).count()
