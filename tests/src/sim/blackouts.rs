@@ -1,11 +1,11 @@
 //! When acknowledged records may be gone and nobody is to blame: everybody who surely had them died, of power at least one.
 //!
-//! With acks=all and without a sync a record is acknowledged once the whole ISR has it in memory. A broker that dies counts, as
-//! Kafka counts it (KIP-966), as one that may have lost everything, until it is in the ISR again and has what is committed. A
-//! partition whose last sure holder dies while power has taken another's memory, or its own, *blacks out*: an end of its log may
-//! be lost. So it does when power takes the memory of any replica while no sure holder is left: the one that led last may lead
-//! again, and it may be that one. Nothing else may be lost, at no other time, and nothing at all of topics that are synced before
-//! they acknowledge. Whoever's log rots has lost its memory and more: there a sync has not helped.
+//! With acks=all and without a sync a record is acknowledged once the whole ISR has it in memory. A broker that dies counts,
+//! as Kafka counts it (KIP-966), as one that may have lost everything, until it is in the ISR again and has what is committed.
+//! A partition whose last sure holder dies while power has taken another's memory, or its own, *blacks out*: an end of its log
+//! may be lost. So it does when power takes the memory of any replica while no sure holder is left: the one that led last may
+//! lead again, and it may be that one. Nothing else may be lost, at no other time, and nothing at all of topics that are
+//! synced before they acknowledge. Whoever's log rots has lost its memory and more: there a sync has not helped.
 //!
 //! ```text
 //! High { isr [1 2] } ─ sure {1 2} ── 1 killed ─ sure {2} ── 2 without power ─ sure {} : blackout

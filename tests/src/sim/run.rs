@@ -223,7 +223,8 @@ impl Run {
     }
 }
 
-/// The seeds that a run of the tests plays: `BALLAST_SEED` alone, or from `BALLAST_FROM` on `BALLAST_SEEDS` many, or `usual` many.
+/// The seeds that a run of the tests plays: `BALLAST_SEED` alone, or from `BALLAST_FROM` on `BALLAST_SEEDS` many, or `usual`
+/// many.
 #[must_use]
 pub fn seeds(usual: u64) -> std::ops::Range<u64> {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());

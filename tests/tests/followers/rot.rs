@@ -82,8 +82,8 @@ fn has_in_order(log: &[u8], values: &[String]) -> bool {
     })
 }
 
-/// The leader of the moment. It is stopped in order, after the others: they have left the ISR one after another, and the second
-/// of them stays eligible.
+/// The leader of the moment. It is stopped in order, after the others: they have left the ISR one after another, and the
+/// second of them stays eligible.
 fn stopped(rig: &Rig) -> i32 {
     let leader = rig.leader(TOPIC, 0);
     for follower in (1..=3).filter(|id| *id != leader) {

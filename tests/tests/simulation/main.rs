@@ -1,7 +1,7 @@
 //! The simulated cluster at work: seeds with and without faults, and the proof that a seed is enough to play a run again.
 //!
-//! `BALLAST_SEEDS=5000 cargo test --profile long -p ballast-tests --test simulation` is the long run. A seed that fails prints the
-//! line that plays it again; `BALLAST_STORY=1` prints all that happened in it, `BALLAST_TRACE=1` what its brokers said.
+//! `BALLAST_SEEDS=5000 cargo test --profile long -p ballast-tests --test simulation` is the long run. A seed that fails prints
+//! the line that plays it again; `BALLAST_STORY=1` prints all that happened in it, `BALLAST_TRACE=1` what its brokers said.
 
 mod failover;
 mod planted;

@@ -38,8 +38,9 @@ pub(super) fn one_per_epoch(evidence: &Evidence) -> Vec<String> {
     found
 }
 
-/// C12, the other half: a replica that has what is committed never cuts it. It has it if it was in the ISR as that was committed:
-/// whoever was not may have written something else there. One that died, or ended by itself, begins anew with what its disk has.
+/// C12, the other half: a replica that has what is committed never cuts it. It has it if it was in the ISR as that was
+/// committed: whoever was not may have written something else there. One that died, or ended by itself, begins anew with what
+/// its disk has.
 pub(super) fn committed_stays(evidence: &Evidence) -> Vec<String> {
     let mut ends: BTreeMap<(BrokerId, &Place), Offset> = BTreeMap::new();
     let mut highs: BTreeMap<(BrokerId, &Place), Offset> = BTreeMap::new();

@@ -3,7 +3,8 @@
 //! Swarm rule: each class is in a run with probability one half; one run in ten has none, one in ten exactly one, so that a
 //! failure can be attributed.
 //!
-//! Read next: `plan` (what is drawn), `apply` (how it is done), `watch` (what waits for its moment), `rot` (what changes on a disk).
+//! Read next: `plan` (what is drawn), `apply` (how it is done), `watch` (what waits for its moment), `rot` (what changes on a
+//! disk).
 
 pub mod apply;
 pub mod plan;

@@ -58,8 +58,8 @@ pub enum Action {
     /// The next replica that is about to join an ISR is cut off from its leader, which perhaps hears nothing from the active
     /// controller either.
     CutJoining { deaf: bool, ms: i64 },
-    /// A process is killed, and while it is down bytes of one of its partitions change on the disk, if others have them too: of
-    /// which partition, which file and which bytes is a number to be taken modulo what there is.
+    /// A process is killed, and while it is down bytes of one of its partitions change on the disk, if others have them too:
+    /// of which partition, which file and which bytes is a number to be taken modulo what there is.
     Rot { who: Who, number: u64, down_ms: i64 },
     /// The same for a member of a group.
     SilentMember { member: u32, ms: i64 },
@@ -159,7 +159,8 @@ fn draw(class: Class, dice: &Dice, ids: &[BrokerId], keen: bool) -> Vec<(i64, Ac
             let (later, down_ms) = (*dice.one_of(&[100, 400, 1_000]), *dice.one_of(&[10, 300, 2_000]));
             vec![(0, fails), (later, Action::Kill { who, how, down_ms })]
         }
-        // Power fails as segments roll: what was closed a moment ago lacks a sector here and there, and what lies beside it is whole.
+        // Power fails as segments roll: what was closed a moment ago lacks a sector here and there, and what lies beside it is
+        // whole.
         Class::Power if dice.percent(40) => {
             let (who, calls) = (Who::Broker(*dice.one_of(ids)), dice.between(0, 60));
             vec![(0, Action::KillAt { who, steps: ROLLED, calls, how: Crash::Fray })]

@@ -16,7 +16,8 @@ use crate::sim::machine::host_name;
 
 /// Who is waited for.
 pub(super) enum Watch {
-    /// Whoever asks that somebody joins the ISR of a partition that clients write to, and that takes writes without the joiner.
+    /// Whoever asks that somebody joins the ISR of a partition that clients write to, and that takes writes without the
+    /// joiner.
     Joining { deaf: bool, ms: i64 },
     /// The next leader of a partition of this topic.
     NextLeader { topic: &'static str, after_ms: i64, down_ms: i64 },
