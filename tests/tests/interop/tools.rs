@@ -224,7 +224,10 @@ impl Apache<'_> {
             input.write_all(lines.as_bytes()).expect("it can be written");
             let arguments =
                 ["--topic", &self.topic, "--reader-property", "parse.key=true", "--compression-codec", codec];
-            let arguments = [&["--bootstrap-server", self.bootstrap.as_str()], &arguments[..]].concat();
+            // By itself it tries three times within 300 ms, which no fail-over is done in.
+            let patience: &[&str] = if self.replicas > 1 { &["--message-send-max-retries", "600"] } else { &[] };
+            let to = ["--bootstrap-server", self.bootstrap.as_str()];
+            let arguments = [&to[..], &arguments[..], patience].concat();
             let output = self.java.with_input("ConsoleProducer", &arguments, input.path());
             let trouble = String::from_utf8_lossy(&output.stderr);
             assert!(output.status.success() && !trouble.contains("ERROR"), "{codec}: {trouble}");
