@@ -1,6 +1,7 @@
 """kafka-python (pure Python): the scenario of ../README.md."""
 
 import threading
+import time
 import traceback
 
 import kafka
@@ -41,7 +42,25 @@ def send(sender, pairs):
         future.get(PATIENCE_S)
 
 
+# When each member asked for its coordinator, with what it waits for.
+asked_since = {}
+LOST_AFTER_S = 15
+
+
+def find_anew(member):
+    """kafka-python 3.0.12 may wait for ever for the answer to a FindCoordinator that was never sent, if a node goes just then."""
+    coordinator = member._coordinator
+    asked = coordinator._find_coordinator_future
+    before, since = asked_since.get(member, (None, 0))
+    if asked is None or asked is not before:
+        asked_since[member] = asked, time.monotonic()
+    elif time.monotonic() - since > LOST_AFTER_S:
+        coordinator._find_coordinator_future = None
+
+
 def poll(member, values):
+    if BOUNCES:
+        find_anew(member)
     # kafka-python forgets the answer to SyncGroup that comes just as a poll ends, and is no member then: polls last longer than
     # a group that has lost its coordinator needs.
     for batch in member.poll(timeout_ms=5_000 if BOUNCES else 200).values():
