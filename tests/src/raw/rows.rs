@@ -37,12 +37,20 @@ pub fn eventually<T>(what: &str, question: impl FnMut() -> Option<T>) -> T {
 /// # Panics
 /// If there is none after that.
 pub fn eventually_within<T>(wait_ms: i64, what: &str, mut question: impl FnMut() -> Option<T>) -> T {
+    eventually_or_told(wait_ms, what, || question().ok_or_else(String::new))
+}
+
+/// The same; whoever has no answer says how things stand instead.
+///
+/// # Panics
+/// If there is none after that, with what was said last.
+pub fn eventually_or_told<T>(wait_ms: i64, what: &str, mut question: impl FnMut() -> Result<T, String>) -> T {
     let deadline = now_ms() + wait_ms;
     loop {
-        if let Some(answer) = question() {
-            return answer;
+        match question() {
+            Ok(answer) => return answer,
+            Err(state) => assert!(now_ms() < deadline, "not within {wait_ms} ms: {what}{state}"),
         }
-        assert!(now_ms() < deadline, "not within {wait_ms} ms: {what}");
         std::thread::sleep(Duration::from_millis(3));
     }
 }

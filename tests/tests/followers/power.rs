@@ -8,7 +8,6 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ballast_broker::embed::Cluster;
 use ballast_tests::disk::{Crash, Outlet};
 use ballast_tests::raw::rows::eventually;
 
@@ -19,22 +18,6 @@ const PARTITION: &str = "orders-0";
 const ROUNDS: usize = 3;
 /// Acknowledged before each failure.
 const WRITES: usize = 30;
-
-/// Three machines, and a topic of one partition that is on all of them.
-fn three(configs: &[(&str, &str)]) -> (Rig, Vec<Outlet>) {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let machines: Vec<Outlet> = (1..=3).map(|seed| Outlet::new(seed, folder.path())).collect();
-    let outlets = machines.clone();
-    let cluster = Cluster::builder()
-        .data_dir(folder.path())
-        .each(move |id, broker| broker.disk(outlets[id as usize - 1].shared()))
-        // Nothing is synced in the background while the test runs: what survives was synced because it had to be.
-        .setting("log.flush.scheduler.interval.ms", "9223372036854775807")
-        .topic_with(TOPIC, 1, configs)
-        .start_blocking()
-        .expect("it starts");
-    (Rig { cluster, folder }, machines)
-}
 
 /// A replica's bytes, as text.
 fn log_of(rig: &Rig, machines: &[Outlet], broker: i32) -> String {
@@ -68,7 +51,7 @@ fn write(rig: &Rig, acknowledged: &mut Vec<String>) {
 
 #[test]
 fn with_flush_messages_1_no_acknowledged_record_is_lost_when_power_fails_everywhere() {
-    let (rig, machines) = three(&[("flush.messages", "1"), ("min.insync.replicas", "2")]);
+    let (rig, machines) = Rig::on_disks(TOPIC, &[("flush.messages", "1"), ("min.insync.replicas", "2")]);
     let mut acknowledged = Vec::new();
     for crash in [Crash::LoseUnsynced, Crash::Tear].into_iter().cycle().take(ROUNDS) {
         write(&rig, &mut acknowledged);
@@ -81,7 +64,7 @@ fn with_flush_messages_1_no_acknowledged_record_is_lost_when_power_fails_everywh
 
 #[test]
 fn one_machine_at_a_time_may_lose_its_power_whatever_is_synced() {
-    let (rig, machines) = three(&[("min.insync.replicas", "2")]);
+    let (rig, machines) = Rig::on_disks(TOPIC, &[("min.insync.replicas", "2")]);
     let mut acknowledged = Vec::new();
     for _ in 0..ROUNDS {
         write(&rig, &mut acknowledged);
@@ -105,7 +88,7 @@ fn whole(rig: &Rig) {
 
 #[test]
 fn a_leader_that_loses_its_power_in_the_middle_of_produces_takes_nothing_acknowledged_along() {
-    let (rig, machines) = three(&[("flush.messages", "1"), ("min.insync.replicas", "2")]);
+    let (rig, machines) = Rig::on_disks(TOPIC, &[("flush.messages", "1"), ("min.insync.replicas", "2")]);
     let mut acknowledged = Vec::new();
     for _ in 0..ROUNDS {
         let (done, first) = (AtomicBool::new(false), acknowledged.len());

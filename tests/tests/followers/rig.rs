@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use ballast_broker::embed::{Broker, Cluster, ClusterBuilder};
+use ballast_tests::disk::Outlet;
 use ballast_tests::raw::batches::batch;
 use ballast_tests::raw::connection::encoded;
 use ballast_tests::raw::messages::{name, produce};
@@ -35,6 +36,22 @@ pub(crate) const ALL: i16 = -1;
 const PRODUCE: i16 = 9;
 
 impl Rig {
+    /// Three machines whose disks can fail, and a topic of one partition that is on all of them.
+    pub(crate) fn on_disks(topic: &str, configs: &[(&str, &str)]) -> (Rig, Vec<Outlet>) {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let machines: Vec<Outlet> = (1..=3).map(|seed| Outlet::new(seed, folder.path())).collect();
+        let outlets = machines.clone();
+        let cluster = Cluster::builder()
+            .data_dir(folder.path())
+            .each(move |id, broker| broker.disk(outlets[id as usize - 1].shared()))
+            // Nothing is synced in the background while the test runs: what survives was synced because it had to be.
+            .setting("log.flush.scheduler.interval.ms", "9223372036854775807")
+            .topic_with(topic, 1, configs)
+            .start_blocking()
+            .expect("it starts");
+        (Rig { cluster, folder }, machines)
+    }
+
     /// Three brokers, shaped by `shape`.
     pub(crate) fn new(shape: impl FnOnce(ClusterBuilder) -> ClusterBuilder) -> Rig {
         let folder = tempfile::tempdir().expect("a temporary folder");

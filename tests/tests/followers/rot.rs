@@ -1,12 +1,10 @@
 //! Bytes of one replica that change on its disk while the broker is down: what a start makes of them (docs/DISK.md: Recovery).
 
 use std::path::PathBuf;
-use std::time::Duration;
 
-use ballast_broker::embed::Cluster;
 use ballast_log::disk::Disk as _;
 use ballast_tests::disk::Outlet;
-use ballast_tests::raw::now_ms;
+use ballast_tests::raw::rows::eventually_or_told;
 use ballast_wire::batch::batches;
 
 use crate::rig::{ALL, Rig};
@@ -20,16 +18,7 @@ const BODY_AT: u64 = 21;
 
 /// Three machines with a topic of one partition that is on all of them, and what was acknowledged.
 fn written() -> (Rig, Vec<Outlet>, Vec<String>) {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let machines: Vec<Outlet> = (1..=3).map(|seed| Outlet::new(seed, folder.path())).collect();
-    let outlets = machines.clone();
-    let cluster = Cluster::builder()
-        .data_dir(folder.path())
-        .each(move |id, broker| broker.disk(outlets[id as usize - 1].shared()))
-        .topic_with(TOPIC, 1, &[("min.insync.replicas", "2")])
-        .start_blocking()
-        .expect("it starts");
-    let rig = Rig { cluster, folder };
+    let (rig, machines) = Rig::on_disks(TOPIC, &[("min.insync.replicas", "2")]);
     let values: Vec<String> = (0..VALUES).map(|number| format!("<{number}>")).collect();
     for value in &values {
         rig.produce(ALL, TOPIC, 0, &[value]);
@@ -57,19 +46,17 @@ fn rot(rig: &Rig, machines: &[Outlet], broker: i32, at: u64) {
 
 /// Every replica comes to have every value, in order.
 fn all_have(rig: &Rig, machines: &[Outlet], values: &[String]) {
-    let mut logs: Vec<Vec<u8>> = Vec::new();
-    let deadline = now_ms() + 20_000;
-    while !(logs.len() == 3 && logs.iter().all(|log| *log == logs[0]) && has_in_order(&logs[0], values)) {
-        if now_ms() > deadline {
-            for (log, broker) in logs.iter().zip(1..) {
-                let batches: Vec<String> = batches(log).map(|batch| format!("{batch:?}")).collect();
-                println!("broker {broker}, {} bytes: {batches:#?}", log.len());
-            }
-            panic!("the replicas do not come to have the same and all of {values:?}");
-        }
-        std::thread::sleep(Duration::from_millis(3));
-        logs = (1..=3).map(|broker| bytes_of(rig, machines, broker)).collect();
-    }
+    eventually_or_told(20_000, "every replica has everything", || {
+        let logs: Vec<Vec<u8>> = (1..=3).map(|broker| bytes_of(rig, machines, broker)).collect();
+        let have_all = logs.iter().all(|log| *log == logs[0]) && has_in_order(&logs[0], values);
+        have_all.then_some(()).ok_or_else(|| {
+            let told = logs.iter().zip(1..).map(|(log, broker)| {
+                let batches: Vec<_> = batches(log).collect();
+                format!("\nbroker {broker}, {} bytes: {batches:?}", log.len())
+            });
+            told.collect()
+        })
+    });
 }
 
 fn has_in_order(log: &[u8], values: &[String]) -> bool {

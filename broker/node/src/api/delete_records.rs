@@ -14,7 +14,6 @@ use ballast_wire::{Offset, PartitionIndex};
 use kafka_protocol::messages::delete_records_request::DeleteRecordsTopic;
 use kafka_protocol::messages::delete_records_response::{DeleteRecordsPartitionResult, DeleteRecordsTopicResult};
 use kafka_protocol::messages::{DeleteRecordsRequest, DeleteRecordsResponse};
-
 use tokio::time::{Instant, sleep_until};
 
 use super::call::Ctx;

@@ -50,9 +50,8 @@ pub(crate) struct Forwarded {
     pub(crate) index: u64,
 }
 
-/// Has the active controller answer `request` (header and body), which `once` tells from all others, trying for
-/// as long as `within`. `None`: nobody answered, or
-/// this node leads by now.
+/// Has the active controller answer `request` (header and body), which `once` tells from all others, trying for as long as
+/// `within`. `None`: nobody answered, or this node leads by now.
 pub(crate) async fn forward(
     quorum: &Quorum,
     request: Bytes,
