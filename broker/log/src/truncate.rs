@@ -20,13 +20,15 @@ use crate::log::{Log, Published, Writer};
 use crate::names::Part;
 use crate::producer::state::Producers;
 use crate::recover::replay::replay;
+use crate::scan::{HEADERS_WINDOW_BYTES, Scanner};
 use crate::segment::{Indexer, Segment, indexer_of};
 use crate::shorten::shorten;
 use crate::tail::Tail;
 
 impl Log {
-    /// Cuts the log so that it ends at `offset`, or at the beginning of the batch that holds it, and drops what is queued
-    /// (whoever waits for that was told [`AppendError::Dropped`](crate::AppendError::Dropped) when the leader resigned).
+    /// Cuts the log so that it ends at `offset`, or at the beginning of the batch that holds it, or where the batches before
+    /// it end if there is a hole behind those (what is missing there may be fetched anew), and drops what is queued (whoever
+    /// waits for that was told [`AppendError::Dropped`](crate::AppendError::Dropped) when the leader resigned).
     /// Epochs that begin at the end or above it are forgotten, even where no record goes: one may have begun there and
     /// written nothing. Returns the end. Readers keep what they hold. If it went below the recovery point, the caller
     /// writes the recovery point checkpoint before it appends again.
@@ -50,7 +52,9 @@ impl Log {
         let segment = &published.segments[index];
         let found = segment.locate(offset, published.bytes_of(index)).map_err(damaged)?;
         let bytes = found.map_or(published.bytes_of(index), |found| found.position);
-        let end = found.map_or(offset, |found| offset.min(found.header.base_offset));
+        let kept_end = end_of_batches(segment, bytes, offset).map_err(damaged)?;
+        // A hole below the log's start is none that anybody would fill.
+        let end = kept_end.max(published.start.min(found.map_or(offset, |found| offset.min(found.header.base_offset))));
         self.cut_to(&mut writer, &published, index, bytes, end).map_err(|error| self.poison(error))?;
         Ok(end)
     }
@@ -212,6 +216,19 @@ impl Log {
 
 fn damaged(error: ReadError) -> LogError {
     LogError::Disk(disk_error(error))
+}
+
+/// Where the batches in the first `bytes` of a segment end, all of which lie below `offset`.
+fn end_of_batches(segment: &Segment, bytes: u64, offset: Offset) -> Result<Offset, ReadError> {
+    let file = segment.file()?;
+    let mut scanner = Scanner::new(&*file, bytes, HEADERS_WINDOW_BYTES);
+    let mut position = segment.hint(offset.saturating_sub(1), &mut scanner)?;
+    let mut end = segment.base;
+    while let Some(header) = scanner.batch(position)? {
+        end = header.end();
+        position += header.size;
+    }
+    Ok(end.min(offset))
 }
 
 #[cfg(test)]

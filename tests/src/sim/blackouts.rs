@@ -53,10 +53,11 @@ struct Doubt {
 /// What is known of one partition.
 #[derive(Default)]
 struct Held {
-    /// Who surely had every acknowledged record when that was last told, and who of them has not died since.
-    counted: BTreeSet<BrokerId>,
+    /// The ISR when that was last told: any of them may lead.
+    isr: BTreeSet<BrokerId>,
     /// Has anybody told of it at all?
     is_told: bool,
+    /// Who of them surely had every acknowledged record then, and has not died since.
     sure: BTreeSet<BrokerId>,
     /// What one of those, or one who is in the ISR without being sure, has lost.
     loss: Loss,
@@ -129,7 +130,7 @@ impl Held {
     fn count(&mut self, high: Offset, isr: &[BrokerId]) {
         self.doubtful.retain(|broker, doubt| !(isr.contains(broker) && doubt.end.is_some_and(|end| end >= high)));
         self.sure = isr.iter().copied().filter(|broker| !self.doubtful.contains_key(broker)).collect();
-        self.counted.clone_from(&self.sure);
+        self.isr = isr.iter().copied().collect();
         self.is_told = true;
         // Nobody has told the controller yet of those who are still in doubt: they may lead.
         self.loss = Loss::default();
@@ -145,7 +146,7 @@ impl Held {
         let was_sure = self.sure.remove(&broker);
         // Power may also fail under a process that is dead already: what it wrote was still in the machine's memory.
         // Where nobody is sure any more, whoever led last may lead again, with what it has.
-        let is_hit = loss.of_power && (self.counted.contains(&broker) || self.is_told && self.sure.is_empty());
+        let is_hit = loss.of_power && (self.isr.contains(&broker) || self.is_told && self.sure.is_empty());
         if is_hit {
             self.loss.add(loss);
         }
@@ -216,6 +217,8 @@ mod tests {
     fn who_is_in_the_isr_without_being_sure_may_lead_when_all_others_have_died() {
         assert_eq!(blackouts(vec![high(&[1, 2]), dies(2, true), high(&[1, 2]), dies(1, false)]), [3]);
         assert_eq!(blackouts(vec![high(&[1, 2]), dies(2, false), high(&[1, 2]), dies(1, false)]), [] as [usize; 0]);
+        let dies_twice = vec![high(&[1, 2]), dies(2, false), high(&[1, 2]), dies(2, true), dies(1, false)];
+        assert_eq!(blackouts(dies_twice), [4]);
     }
 
     #[test]

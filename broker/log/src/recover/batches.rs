@@ -11,6 +11,7 @@ use crate::disk::FileKind;
 use crate::error::{DiskContext, DiskError, disk_error};
 use crate::header::Header;
 use crate::names::Part;
+use crate::roll::fits_offsets;
 use crate::scan::{BODIES_WINDOW_BYTES, Scanner, Step};
 use crate::segment::{Indexer, Segment};
 use crate::validate::Marker;
@@ -54,7 +55,7 @@ impl Recovery<'_> {
         let indexer = Indexer::empty(segment.base);
         let mut scanned = Scanned { bytes: 0, end: from, indexer, fault: None, file_bytes };
         loop {
-            match self.judge(&mut scanner, &scanned, boundary)? {
+            match self.judge(&mut scanner, &scanned, segment.base, boundary)? {
                 Next::Good(header, marker) => self.take(segment, &header, marker, &mut scanned),
                 Next::End => break,
                 Next::Fault(fault) => {
@@ -89,7 +90,13 @@ impl Recovery<'_> {
     }
 
     /// What stands behind what was scanned.
-    fn judge(&self, scanner: &mut Scanner<'_>, scanned: &Scanned, boundary: Option<Offset>) -> Result<Next, DiskError> {
+    fn judge(
+        &self,
+        scanner: &mut Scanner<'_>,
+        scanned: &Scanned,
+        base: Offset,
+        boundary: Option<Offset>,
+    ) -> Result<Next, DiskError> {
         let (position, end) = (scanned.bytes, scanned.end);
         let header = match scanner.step(position)? {
             Step::Batch(header) => header,
@@ -105,6 +112,16 @@ impl Recovery<'_> {
         let base_offset = header.base_offset;
         if base_offset < end || header.last_offset_delta < 0 || header.end() == Offset::MAX {
             return Ok(Next::Fault(CutReason::OffsetStepsBack { base_offset, end }));
+        }
+        // No checksum covers a batch's offset. One that has moved up is told by what stands behind it, or by how far it moved.
+        if base_offset > end {
+            let next = match scanner.step(position + header.size)? {
+                Step::Batch(next) => next.base_offset,
+                Step::End | Step::Torn | Step::Bad(_) => Offset::MAX,
+            };
+            if next < header.end() || !fits_offsets(base, header.last_offset()) {
+                return Ok(Next::Fault(CutReason::Hole { base_offset, end }));
+            }
         }
         if let Some(boundary) = boundary.filter(|boundary| header.end() > *boundary) {
             return Ok(Next::Fault(CutReason::Hole { base_offset: boundary, end }));

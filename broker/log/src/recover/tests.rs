@@ -328,6 +328,24 @@ fn a_contiguous_log_is_cut_at_a_hole_and_another_is_not() {
     }
 }
 
+/// No checksum covers a batch's offset: a bit of it that flips leaves a batch that looks whole.
+#[test]
+fn a_batch_whose_offset_has_moved_up_ends_the_log_before_it() {
+    let size = batch(2).len();
+    // Behind the second batch stands the third; behind the last one nothing, and so it shows only where it has gone too far.
+    for (at, moved) in [(1, 3_i64), (1, 1 << 20), (4, 1 << 40)] {
+        let rig = Rig::new(|_| {});
+        drop(filled(&rig, 5));
+        let (end, base_offset) = (at * 2, at * 2 + moved);
+        let position = size * at as usize;
+        change(&rig, LOG, |bytes| bytes[position..position + 8].copy_from_slice(&base_offset.to_be_bytes()));
+        let (log, report) = rig.open_dirty();
+        assert_eq!((log.end(), report.cut.unwrap().reason), (end, CutReason::Hole { base_offset, end }));
+        drop(log);
+        assert_eq!(rig.open_dirty().1.cut, None, "recovering again keeps the same");
+    }
+}
+
 #[test]
 fn progress_tells_how_far_the_scan_is() {
     let rig = small_segments();

@@ -43,6 +43,21 @@ fn a_log_can_be_cut_at_every_offset_and_goes_on_there() {
 }
 
 #[test]
+fn a_log_that_is_cut_behind_a_hole_ends_before_the_hole() {
+    let rig = small_segments();
+    drop(log_of(&rig, 3));
+    let name = rig.dir().join("00000000000000000000.log");
+    let mut bytes = std::fs::read(&name).unwrap();
+    let last = bytes.len() / 3 * 2;
+    bytes[last..last + 8].copy_from_slice(&90_i64.to_be_bytes());
+    std::fs::write(&name, bytes).unwrap();
+    let (log, _) = rig.open_dirty();
+    assert_eq!(log.end(), 92);
+    assert_eq!(log.truncate_to(50).unwrap(), 4, "what is missing can be fetched");
+    assert_eq!((log.end(), spans(&log, 0, 4)), (4, vec![(0, 1), (2, 3)]));
+}
+
+#[test]
 fn what_is_queued_is_dropped_with_the_producers_state() {
     let rig = small_segments();
     let log = log_of(&rig, 3);

@@ -170,8 +170,12 @@ impl Faults {
             }
             Action::Rot { who, number, down_ms } => {
                 let id = self.find(cluster, who);
+                let was_up = cluster.machines()[&id].state() == State::Up;
                 self.kill(cluster, id, Crash::Process, down_ms);
-                self.rot(cluster, id, number);
+                // After a clean stop a start believes what was closed, as it says.
+                if was_up {
+                    self.rot(cluster, id, number);
+                }
             }
             Action::SilentMember { member, ms } => {
                 for id in ids(cluster) {

@@ -2,14 +2,16 @@
 //!
 //! What a start after a crash reads is hit: the end of a log, what lies beside it, and the checkpoints of the log directory. A
 //! file with checksums loses a bit, one without them a sector: a wrong digit in a checkpoint is told by nothing, to Apache
-//! Kafka either.
+//! Kafka either. Nor is the leader epoch of a batch, which no checksum covers: it is spared.
 //!
 //! Holds: a log is hit only while another broker that is up has all that is committed of it.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use ballast_log::disk::Disk as _;
 use ballast_wire::BrokerId;
+use ballast_wire::batch::batches;
 
 use super::apply::Faults;
 use crate::sim::cluster::Cluster;
@@ -78,7 +80,10 @@ impl Faults {
         if bytes.is_empty() {
             return;
         }
-        let at = take(bytes.len());
+        let mut at = take(bytes.len());
+        if target == Target::Log && is_in_an_epoch(&bytes, at) {
+            at += EPOCH_BYTES.len();
+        }
         let (at, changed) = match target {
             Target::Log | Target::Beside(_) => (at, vec![bytes[at] ^ (1 << take(8))]),
             Target::Epochs | Target::Checkpoint => (0, vec![0; bytes.len().min(SECTOR_BYTES)]),
@@ -97,6 +102,21 @@ impl Faults {
         let is_up = |other: &BrokerId| cluster.machines()[other].state() == State::Up;
         self.last_isr(place).iter().any(|other| *other != id && is_up(other))
     }
+}
+
+/// Where a batch says which leader wrote it.
+const EPOCH_BYTES: Range<usize> = 12..16;
+
+/// Is the byte at `at` of these batches one of a leader epoch?
+fn is_in_an_epoch(bytes: &[u8], at: usize) -> bool {
+    let mut begin = 0;
+    for batch in batches(bytes).map_while(Result::ok) {
+        if (begin..begin + batch.len()).contains(&at) {
+            return EPOCH_BYTES.contains(&(at - begin));
+        }
+        begin += batch.len();
+    }
+    false
 }
 
 /// The last file of a folder with this ending, by name.
