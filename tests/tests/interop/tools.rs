@@ -281,7 +281,9 @@ impl Apache<'_> {
         self.ask(tool, &["--list"], &[&self.group]);
         self.ask(tool, &["--list", "--state"], &["Empty"]);
         self.ask(tool, &[&["--describe"], &group[..]].concat(), &["CURRENT-OFFSET", &self.topic]);
-        self.ask(tool, &[&["--describe", "--state"], &group[..]].concat(), &["Empty", "(1)"]);
+        // Where nodes come and go the coordinator is whoever leads the partition of the group now.
+        let coordinator = if self.replicas > 1 { "COORDINATOR (ID)" } else { "(1)" };
+        self.ask(tool, &[&["--describe", "--state"], &group[..]].concat(), &["Empty", coordinator]);
         self.ask(tool, &[&["--describe", "--members"], &group[..]].concat(), &["#PARTITIONS"]);
         let topic = ["--topic", self.topic.as_str()];
         let reset = |to: &[&str]| {
