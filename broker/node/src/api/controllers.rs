@@ -9,6 +9,7 @@
 //!
 //! Read next: `quorum::serve`, then the handlers named in the table.
 
+use std::future::ready;
 use std::sync::{Arc, OnceLock};
 
 use ballast_wire::frame::{ApiKey, RequestHeader, Writer, encode_response_header};
@@ -68,7 +69,10 @@ impl Service for ControllerRequests {
             RequestHeader::parse(&frame.bytes).map_err(|error| format!("a request header: {error}"))?;
         let (key, version, correlation_id) = (header.key, header.version, header.correlation_id);
         if !ApiKey::PRIVATE.contains(&key.0) {
-            let node = self.node.get().ok_or_else(|| format!("{key} is not served yet: the node is starting"))?;
+            let Some(node) = self.node.get() else {
+                let answer = Box::pin(ready(Answer::Away("the node is starting")));
+                return Ok(Started { answer, overlaps: false });
+            };
             let requests = Requests { node: Arc::clone(node), table: TABLE, session: self.session.clone() };
             return requests.start(frame);
         }

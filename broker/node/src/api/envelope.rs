@@ -36,7 +36,7 @@ pub(super) fn start(call: Call) -> BoxFuture<'static, Answer> {
             Ok(running) => match running.await {
                 Answer::Send(pieces) => joined(pieces.iter()).ok_or(code::UNKNOWN_SERVER_ERROR),
                 // The body did not decode.
-                Answer::Silent | Answer::Close(_) => Err(code::UNSUPPORTED_VERSION),
+                Answer::Silent | Answer::Close(_) | Answer::Away(_) => Err(code::UNSUPPORTED_VERSION),
             },
         };
         let index = node.metadata.image().index();

@@ -42,7 +42,7 @@ pub(super) fn start(call: Call) -> BoxFuture<'static, Answer> {
     }
     if call.ctx.node.is_cut_off() {
         // What it would say is old, and a client that was sent away would come back here: clients like to ask whom they know.
-        return Box::pin(ready(Answer::Close("this broker is cut off from the others".to_owned())));
+        return Box::pin(ready(Answer::Away("this broker is cut off from the others")));
     }
     call.typed(handle)
 }

@@ -43,6 +43,8 @@ pub(crate) enum Answer {
     Silent,
     /// Nothing, and the connection ends: the request cannot be answered.
     Close(String),
+    /// The same through no fault of who asks: this broker cannot answer anybody now.
+    Away(&'static str),
 }
 
 /// A request under way.
@@ -80,6 +82,8 @@ pub(crate) enum CloseReason {
     Frame(#[from] FrameError),
     #[error("{0}")]
     Refused(String),
+    #[error("{0}")]
+    Away(&'static str),
     #[error("sending failed: {0}")]
     Send(io::Error),
     #[error("the broker stops")]
@@ -190,6 +194,10 @@ impl<S: Service> Conn<S> {
                 Some(Slot::Done(Answer::Close(why))) => {
                     self.slots.clear();
                     self.end(CloseReason::Refused(why));
+                }
+                Some(Slot::Done(Answer::Away(why))) => {
+                    self.slots.clear();
+                    self.end(CloseReason::Away(why));
                 }
                 _ => {}
             }

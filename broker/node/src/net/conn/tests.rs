@@ -20,7 +20,7 @@ impl SendHalf for Sink {
     }
 }
 
-/// Frames are a letter each, of which capitals gather. The answer is the letter.
+/// Frames are a letter each, of which capitals gather. The answer is the letter; to `!` none can be given, to `~` not now.
 struct Diary(Arc<Mutex<Vec<String>>>);
 
 impl Service for Diary {
@@ -30,7 +30,11 @@ impl Service for Diary {
         let diary = Arc::clone(&self.0);
         let answer = Box::pin(async move {
             diary.lock().push(format!("carry out {}", letter as char));
-            Answer::Send([Chunk::from(bytes::Bytes::from(vec![letter]))].into())
+            match letter {
+                b'!' => Answer::Close("what is that".to_owned()),
+                b'~' => Answer::Away("not now"),
+                letter => Answer::Send([Chunk::from(bytes::Bytes::from(vec![letter]))].into()),
+            }
         });
         Ok(Started { answer, overlaps: letter.is_ascii_uppercase() })
     }
@@ -42,6 +46,13 @@ impl Service for Diary {
 
 /// What is done for these letters, which come in at once, and what is answered.
 async fn served(letters: &str) -> (Vec<String>, String) {
+    let (ended, diary, answers) = ended(letters).await;
+    assert!(matches!(ended, CloseReason::Peer), "{ended}");
+    (diary, answers)
+}
+
+/// The same, and why the connection ended.
+async fn ended(letters: &str) -> (CloseReason, Vec<String>, String) {
     let (diary, sent) = <(Arc<Mutex<Vec<String>>>, Arc<Mutex<Vec<u8>>>)>::default();
     let stream: Vec<u8> = letters.bytes().flat_map(|letter| [0, 0, 0, 1, letter]).collect();
     let nowhere = SocketAddr::from(([127, 0, 0, 1], 1));
@@ -54,10 +65,9 @@ async fn served(letters: &str) -> (Vec<String>, String) {
     let limits =
         ConnLimits { frame_bytes_max: 1 << 10, idle_max: Duration::from_secs(60), budget: Budget::new(1 << 20) };
     let ended = serve(connection, Diary(Arc::clone(&diary)), limits, std::future::pending()).await;
-    assert!(matches!(ended, CloseReason::Peer), "{ended}");
     let answers = String::from_utf8(sent.lock().clone()).unwrap();
     let diary = diary.lock().clone();
-    (diary, answers)
+    (ended, diary, answers)
 }
 
 #[tokio::test]
@@ -81,4 +91,12 @@ async fn no_more_gather_than_may_be_unanswered() {
     let (diary, answers) = served(&letters).await;
     let gathered = diary.iter().take_while(|line| line.starts_with("start")).count();
     assert_eq!((gathered, answers), (IN_FLIGHT_MAX, letters));
+}
+
+#[tokio::test]
+async fn what_cannot_be_answered_ends_the_connection_and_is_worth_a_warning_if_who_asks_is_at_fault() {
+    for (letters, why, is_notable) in [("a!b", "what is that", true), ("a~b", "not now", false)] {
+        let (ended, _, answers) = ended(letters).await;
+        assert_eq!((ended.to_string().as_str(), ended.is_notable(), answers.as_str()), (why, is_notable, "a"));
+    }
 }
