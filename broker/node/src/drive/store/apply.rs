@@ -18,9 +18,7 @@ impl Store {
     /// Carries out a delta. Blocks.
     pub(crate) fn apply(&self, image: &Arc<Image>, delta: &Delta) {
         *self.image.lock() = Arc::clone(image);
-        for topic in &delta.topics_deleted {
-            self.delete_topic(topic);
-        }
+        self.delete_topics(&delta.topics_deleted);
         let mut changed = delta.partitions_changed.clone();
         if delta.brokers_changed.contains(&self.config.me) {
             // Whether this life of the broker may lead anything depends on its registration.
@@ -133,14 +131,16 @@ impl Store {
         }
     }
 
-    fn delete_topic(&self, topic: &Topic) {
-        self.broken.lock().retain(|(id, _), _| *id != topic.id);
-        let partitions = self.hosted.of_topic(topic.id);
-        for partition in &partitions {
-            let delay_ms = partition.log.config().file_delete_delay_ms;
-            self.delete_partition(partition, delay_ms);
+    /// However many topics go, each directory is synced once.
+    fn delete_topics(&self, topics: &[Arc<Topic>]) {
+        let mut dirs = BTreeSet::new();
+        for topic in topics {
+            self.broken.lock().retain(|(id, _), _| *id != topic.id);
+            for partition in self.hosted.of_topic(topic.id) {
+                self.delete_partition(&partition, partition.log.config().file_delete_delay_ms);
+                dirs.insert(partition.directory());
+            }
         }
-        let dirs: BTreeSet<Uuid> = partitions.iter().map(|partition| partition.directory()).collect();
         for dir in dirs {
             self.sync_names(dir);
             // A topic made again under the name must not find the offsets of this one.
