@@ -4,8 +4,10 @@
 //! as Kafka counts it (KIP-966), as one that may have lost everything, until it is in the ISR again and has what is committed.
 //! A partition whose last sure holder dies while power has taken another's memory, or its own, *blacks out*: an end of its log
 //! may be lost. So it does when power takes the memory of any replica while no sure holder is left: the one that led last may
-//! lead again, and it may be that one. Nothing else may be lost, at no other time, and nothing at all of topics that are
-//! synced before they acknowledge. Whoever's log rots has lost its memory and more: there a sync has not helped.
+//! lead again, and it may be that one. And so it does when the last sure holder leaves the ISR alive (it stops in order, or
+//! is fenced) to others of whose death the controller could not know yet. Nothing else may be lost, at no other time, and
+//! nothing at all of topics that are synced before they acknowledge. Whoever's log rots has lost its memory and more: there
+//! a sync has not helped.
 //!
 //! ```text
 //! High { isr [1 2] } ─ sure {1 2} ── 1 killed ─ sure {2} ── 2 without power ─ sure {} : blackout
@@ -15,8 +17,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use ballast_wire::{BrokerId, Offset};
+use ballast_wire::{BrokerId, Offset, PartitionEpoch};
 
+use super::cluster::SESSION_MS;
 use super::history::{BrokerEvent, Entry, Event, Place};
 
 /// Blackouts by partition.
@@ -48,6 +51,8 @@ struct Doubt {
     /// The end of its log, as far as it has told it again.
     end: Option<Offset>,
     loss: Loss,
+    /// When it died last, in ms.
+    since_ms: i64,
 }
 
 /// What is known of one partition.
@@ -62,6 +67,8 @@ struct Held {
     /// What one of those, or one who is in the ISR without being sure, has lost.
     loss: Loss,
     doubtful: BTreeMap<BrokerId, Doubt>,
+    /// The newest that anybody has heard of.
+    partition_epoch: PartitionEpoch,
 }
 
 impl Blackouts {
@@ -72,6 +79,7 @@ impl Blackouts {
         let mut found = Blackouts::default();
         for (index, entry) in history.iter().enumerate() {
             let Event::Broker { broker, what } = &entry.event else { continue };
+            let mut strike = |at: &Place| found.by_place.entry(at.clone()).or_default().push(index);
             match what {
                 BrokerEvent::Ends { at, end } => {
                     if let Some(doubt) = partitions.entry(at).or_default().doubtful.get_mut(broker) {
@@ -79,17 +87,23 @@ impl Blackouts {
                     }
                 }
                 BrokerEvent::High { at, high, isr, .. } => partitions.entry(at).or_default().count(*high, isr),
+                BrokerEvent::Isr { at, partition_epoch, isr, .. } => {
+                    let held = partitions.entry(at).or_default();
+                    if held.change(*partition_epoch, isr, entry.ms) && held.may_lose(at, synced) {
+                        strike(at);
+                    }
+                }
                 BrokerEvent::Rots { at } => {
-                    let is_out = partitions.entry(at).or_default().lose(*broker, Loss { of_power: true, of_rot: true });
-                    if is_out {
-                        found.by_place.entry(at.clone()).or_default().push(index);
+                    let loss = Loss { of_power: true, of_rot: true };
+                    if partitions.entry(at).or_default().lose(*broker, loss, entry.ms) {
+                        strike(at);
                     }
                 }
                 BrokerEvent::Died { of_power } => {
                     let loss = Loss { of_power: *of_power, of_rot: false };
                     for (at, held) in &mut partitions {
-                        if held.lose(*broker, loss) && (held.loss.of_rot || !synced.contains(&at.topic)) {
-                            found.by_place.entry((*at).clone()).or_default().push(index);
+                        if held.lose(*broker, loss, entry.ms) && held.may_lose(at, synced) {
+                            strike(at);
                         }
                     }
                 }
@@ -138,9 +152,28 @@ impl Held {
         in_isr.for_each(|(_, doubt)| self.loss.add(doubt.loss));
     }
 
+    /// The ISR has changed; true if nobody in it surely has everything, because of power or rot that the controller could not
+    /// know of yet.
+    fn change(&mut self, partition_epoch: PartitionEpoch, isr: &[BrokerId], now_ms: i64) -> bool {
+        if partition_epoch <= self.partition_epoch || isr.is_empty() {
+            return false;
+        }
+        self.partition_epoch = partition_epoch;
+        let is_left = self.sure.iter().any(|broker| !isr.contains(broker));
+        let died_unheard =
+            |broker: &BrokerId| self.doubtful.get(broker).is_some_and(|doubt| doubt.since_ms + SESSION_MS >= now_ms);
+        is_left && isr.iter().all(died_unheard) && self.loss.of_power
+    }
+
+    /// Does what was lost excuse records of `at`?
+    fn may_lose(&self, at: &Place, synced: &BTreeSet<Arc<str>>) -> bool {
+        self.loss.of_rot || !synced.contains(&at.topic)
+    }
+
     /// `broker` has died; true if nobody is left who surely has everything, because of power or rot.
-    fn lose(&mut self, broker: BrokerId, loss: Loss) -> bool {
+    fn lose(&mut self, broker: BrokerId, loss: Loss, now_ms: i64) -> bool {
         let doubt = self.doubtful.entry(broker).or_default();
+        doubt.since_ms = now_ms;
         doubt.end = None;
         doubt.loss.add(loss);
         let was_sure = self.sure.remove(&broker);
@@ -165,6 +198,11 @@ mod tests {
     fn high(isr: &[BrokerId]) -> Event {
         let what = BrokerEvent::High { at: at(), leader_epoch: 1, high: 5, isr: isr.to_vec() };
         Event::Broker { broker: isr[0], what }
+    }
+
+    fn isr(partition_epoch: PartitionEpoch, isr: &[BrokerId]) -> Event {
+        let what = BrokerEvent::Isr { at: at(), leader_epoch: 1, partition_epoch, isr: isr.to_vec() };
+        Event::Broker { broker: 1, what }
     }
 
     fn dies(broker: BrokerId, of_power: bool) -> Event {
@@ -206,6 +244,21 @@ mod tests {
         let doubtful = [high(&[1, 2]), dies(3, false), dies(1, false)];
         assert_eq!(blackouts([&doubtful[..], &[dies(2, false), dies(3, true)]].concat()), [4]);
         assert_eq!(blackouts([&doubtful[..], &[dies(3, true), dies(2, false)]].concat()), [] as [usize; 0]);
+    }
+
+    #[test]
+    fn the_last_sure_holder_that_leaves_alive_counts_if_nobody_could_know_of_the_others_death() {
+        let leaves = |dead: Event, isr_left: &[BrokerId]| {
+            blackouts(vec![high(&[1, 2, 3]), dies(3, false), dead, isr(1, isr_left)])
+        };
+        assert_eq!(leaves(dies(2, true), &[3, 2]), [3]);
+        assert_eq!(leaves(dies(2, false), &[3, 2]), [] as [usize; 0], "processes leave their writes behind");
+        assert_eq!(leaves(dies(2, true), &[1]), [] as [usize; 0], "who has it stays");
+        let long_ago = Entry { ms: -SESSION_MS - 1, event: dies(2, true) };
+        let now = [isr(1, &[2])].map(|event| Entry { ms: 0, event });
+        let before = Entry { ms: long_ago.ms, event: high(&[1, 2]) };
+        let history = [&[before, long_ago][..], &now].concat();
+        assert_eq!(Blackouts::of(&history, &BTreeSet::new()).count(), 0, "the controller knows of it by then");
     }
 
     #[test]

@@ -23,6 +23,8 @@ use crate::disk::Crash;
 pub const STEP_MS: u64 = 5;
 /// Longest that a healthy link delays a packet, in ms.
 const LATENCY_MS_MAX: u64 = 10;
+/// `broker.session.timeout.ms`: so long nobody knows that a broker has died.
+pub const SESSION_MS: i64 = 3_000;
 /// Packets that a connection holds for a slow reader.
 const PACKETS_MAX: usize = 1024;
 /// A supervisor starts a broker again that ended by itself, after so many ms.
@@ -176,7 +178,7 @@ fn node_settings(id: BrokerId, shape: Shape) -> Vec<(String, String)> {
         ("controller.listener.names", "CONTROLLER".to_owned()),
         ("controller.quorum.voters", voters.join(",")),
         ("replica.selector.class", "org.apache.kafka.common.replica.RackAwareReplicaSelector".to_owned()),
-        ("broker.session.timeout.ms", "3000".to_owned()),
+        ("broker.session.timeout.ms", SESSION_MS.to_string()),
         ("broker.heartbeat.interval.ms", "500".to_owned()),
         ("replica.lag.time.max.ms", "3000".to_owned()),
         ("offsets.topic.num.partitions", "2".to_owned()),

@@ -59,7 +59,8 @@ fn zombies(evidence: &Evidence) -> Vec<String> {
                 asked.insert((*member, *generation), newest.clone());
             }
             Event::Committed { member, generation, offsets, .. } => {
-                let then = asked.remove(&(*member, *generation)).unwrap_or_default();
+                // An answer to what was asked before a blackout may be on its way as it comes.
+                let Some(then) = asked.remove(&(*member, *generation)) else { continue };
                 for (place, _) in offsets {
                     if let Some(newer) = then.get(place).filter(|newer| *newer > generation) {
                         found.push(format!(
