@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ballast_wire::{Offset, PartitionIndex};
+use ballast_wire::{ErrorCode, Offset, PartitionIndex};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
@@ -40,6 +40,8 @@ pub struct GroupConsumer {
     committed: BTreeMap<GroupPartition, Offset>,
     commit_at: Instant,
     committing: Option<JoinHandle<Result<Offsets, ClientError>>>,
+    /// The last membership ended with something handed out and not committed.
+    lost: bool,
     failed: Option<ClientError>,
 }
 
@@ -74,6 +76,7 @@ impl GroupConsumer {
             committed: BTreeMap::new(),
             commit_at,
             committing: None,
+            lost: false,
             failed: None,
         })
     }
@@ -135,6 +138,13 @@ impl GroupConsumer {
         self.who.is_some() && self.consumer.is_at_end()
     }
 
+    /// Offset of the next record of a partition; `None` if it is not ours, or not known yet. It goes back to what was
+    /// committed when the partition is given to us anew, which may be in the same generation.
+    #[must_use]
+    pub fn position(&self, topic: &str, partition: PartitionIndex) -> Option<Offset> {
+        self.consumer.position(topic, partition)
+    }
+
     /// Goes on at `offset`, also backwards: records from there on count as not read. False if the partition is not ours.
     pub fn seek(&mut self, topic: &str, partition: PartitionIndex, offset: Offset) -> bool {
         self.consumer.seek(topic, partition, offset)
@@ -147,7 +157,13 @@ impl GroupConsumer {
     /// next poll takes part; others may have read the same records.
     pub async fn commit(&mut self) -> Result<(), ClientError> {
         self.settle_commit().await;
-        let Some(who) = self.who.clone() else { return Ok(()) };
+        let Some(who) = self.who.clone() else {
+            if self.lost {
+                let what = format!("committing what was read of group {}", self.config.group_id);
+                return Err(ClientError::refused(what, ErrorCode::UNKNOWN_MEMBER_ID));
+            }
+            return Ok(());
+        };
         let offsets = self.uncommitted();
         if offsets.is_empty() {
             return Ok(());
@@ -233,6 +249,7 @@ impl GroupConsumer {
     }
 
     fn give_up(&mut self) {
+        self.lost |= self.who.is_some() && !self.uncommitted().is_empty();
         self.who = None;
         self.committing = None;
         self.committed.clear();
@@ -268,7 +285,7 @@ impl GroupConsumer {
         self.committed = found.iter().map(|(key, at)| (key.clone(), at.offset)).collect();
         self.commit_at = Instant::now() + self.config.auto_commit_interval;
         self.consumer.resume(positions);
-        self.who = Some(who);
+        (self.who, self.lost) = (Some(who), false);
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! What is committed, when, and who goes on from there.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ballast_client::admin::MemberName;
@@ -56,4 +57,29 @@ async fn a_commit_of_a_member_that_was_put_out_is_refused_and_it_comes_back() {
     poll_until(&mut [(&mut member, &mut again)], |members| share(members[0].0) == 2 && members[0].1.len() == 20).await;
     assert_eq!(sorted(&[&again]), all_places(2, 10), "nothing was committed: all is read again");
     member.close(PATIENCE).await.expect("it leaves");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_called_committed_by_who_has_lost_its_partitions_meanwhile() {
+    let rig = Rig::new(2, 10).await;
+    let mut member = rig.member_with(|config| {
+        config.auto_commit = false;
+        config.poll_interval_max = Duration::from_millis(500);
+    });
+    let mut read = Vec::new();
+    poll_until(&mut [(&mut member, &mut read)], |members| members[0].1.len() == 20).await;
+    let gone = async {
+        while !rig.admin.describe_group(&rig.group).await.is_ok_and(|group| group.members.is_empty()) {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, gone).await.expect("nobody polls: it leaves");
+    member.poll(Duration::ZERO).await.expect("it joins again");
+    assert_eq!(member.generation(), None, "before it has");
+    let refused = member.commit().await.expect_err("others may read it");
+    assert_eq!(refused.code().map(|code| code.0), Some(25), "{refused}");
+    let mut again = Vec::new();
+    poll_until(&mut [(&mut member, &mut again)], |members| members[0].1.len() == 20).await;
+    member.commit().await.expect("it is a member again");
+    assert_eq!(rig.committed().await, BTreeMap::from([(0, 10), (1, 10)]));
 }

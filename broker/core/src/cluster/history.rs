@@ -47,12 +47,16 @@ impl History {
         }
     }
 
-    /// A leader begins. It has to have all that was ever shown and all that was ever acknowledged.
+    /// A leader begins. It has to have all that was ever shown and all that was ever acknowledged, unless it hears so late of
+    /// its leadership that the next leader has begun: it commits nothing, because nobody follows it any more.
     pub(super) fn leads(&mut self, broker: BrokerId, epoch: LeaderEpoch, high: Offset, log: &SimLog) {
         if let Some((other, _)) = self.leaders.insert(epoch, (broker, high))
             && other != broker
         {
             self.broken(format!("C6: brokers {other} and {broker} lead in epoch {epoch}"));
+        }
+        if self.leaders.keys().any(|later| *later > epoch) {
+            return self.saw("a leader begins after the next one");
         }
         self.holds_all(&format!("C12: broker {broker}, the leader of epoch {epoch},"), log);
     }

@@ -75,13 +75,16 @@ impl Member<'_> {
             Ok(fetched) => self.take(fetched),
             Err(error) => return self.failed(&error.to_string()),
         }
-        if !commits || self.read == self.committed {
+        // A member that joins again may find its generation as it was, and begins where it had committed.
+        let consumer = &self.consumer;
+        self.read.retain(|at, offset| consumer.position(&at.topic, at.partition) == Some(*offset));
+        let is_new = |(place, offset): &(&Place, &Offset)| self.committed.get(*place) != Some(*offset);
+        let offsets: Vec<_> = self.read.iter().filter(is_new).map(|(place, offset)| (place.clone(), *offset)).collect();
+        if !commits || offsets.is_empty() {
             return true;
         }
         let (group, member) = (GROUP, self.number);
         let generation = self.generation.unwrap_or(-1);
-        let is_new = |(place, offset): &(&Place, &Offset)| self.committed.get(*place) != Some(*offset);
-        let offsets: Vec<_> = self.read.iter().filter(is_new).map(|(place, offset)| (place.clone(), *offset)).collect();
         let recorder = &self.around.recorder;
         recorder.note(Event::Committing { group, member, generation, offsets: offsets.clone() });
         // A commit that failed is made up for by a later one.
