@@ -9,6 +9,7 @@
 //! Read next: `api::controllers` (what is served), `quorum::members` (founding and joining).
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -70,15 +71,24 @@ pub(super) async fn start(
         .collect();
     let advertised =
         bound.first().map(|bound| QuorumNode { host: bound.advertised.host.clone(), port: bound.advertised.port });
-    let at = advertised.map(|bound| listed.get(&id).cloned().unwrap_or(bound));
+    let at = advertised.clone().map(|bound| listed.get(&id).cloned().unwrap_or(bound));
+    if let (Some(at), Some(bound)) = (&at, &advertised)
+        && is_elsewhere(at, bound)
+    {
+        tracing::warn!(
+            "--quorum lists node {id} at {at}, and its controller listener is at {bound}: the others ask for it at {at}"
+        );
+    }
     let bootstrap = bootstrap(&now.node);
     let may_vote = now.node.roles.controller;
     let is_alone = may_vote && bootstrap.is_empty() && (listed.is_empty() || listed.keys().eq([&id]));
     if at.is_none() && !is_alone {
         return Err(StartError::NoControllerListener);
     }
+    let listens_at = advertised;
     let network = at.clone().map(|advertised| Network {
         transport: Arc::clone(&world.transport),
+        listens_at: listens_at.unwrap_or_else(|| advertised.clone()),
         advertised,
         listed,
         bootstrap,
@@ -111,6 +121,13 @@ pub(super) async fn start(
         () = quorum.catch_up() => {}
     }
     Ok(Started { quorum, at, node, tasks })
+}
+
+/// Are these certainly two places? Of a host that is a name, or any, only the port says so.
+fn is_elsewhere(listed: &QuorumNode, bound: &QuorumNode) -> bool {
+    let address = |node: &QuorumNode| node.host.parse::<IpAddr>().ok().filter(|host| !host.is_unspecified());
+    let hosts = address(listed).zip(address(bound));
+    listed.port != bound.port || hosts.is_some_and(|(listed, bound)| listed != bound)
 }
 
 /// The controllers that are named as a way in. Whoever names itself alone begins a quorum of its own.

@@ -30,6 +30,9 @@ const PAUSE_MIN: Duration = Duration::from_millis(50);
 /// The longest pause.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
+/// Why a connection was lost that the other side has ended in order.
+pub(crate) const CLOSED: &str = "the peer closed it";
+
 /// Why there is no answer. A request that was lost may have been carried out.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum LinkError {
@@ -211,7 +214,7 @@ impl Carrier {
                         return why;
                     }
                 }
-                Event::Answer(None) => return "the peer closed it".to_owned(),
+                Event::Answer(None) => return CLOSED.to_owned(),
                 Event::Answer(Some(frame)) => {
                     if let Err(why) = self.take(&frame) {
                         return why;

@@ -31,6 +31,7 @@ use super::error::{Fault, ProposeError, QuorumError};
 use super::first_start::Held;
 use super::incoming::Incoming;
 use super::machine::{Machine, Publication};
+use super::members::Doubles;
 use super::network::{Lane, Reach};
 use super::rpc;
 use super::signs::Signs;
@@ -60,6 +61,8 @@ pub struct Quorum {
     pub(super) incoming: Mutex<Incoming>,
     /// When somebody who leads, or believes it, last counted this node among the members; at first when it started.
     pub(super) counted_at: Mutex<Instant>,
+    /// Ids that two nodes want.
+    pub(super) doubles: Doubles,
     /// In this life. From then on nobody's refusal ends it.
     pub(super) has_caught_up: AtomicBool,
 }

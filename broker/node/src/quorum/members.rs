@@ -3,6 +3,7 @@
 //! ```text
 //! no log ── lowest listed id: first start (collect, decide, send) ─┐
 //!        ── anybody: ask the listed voters to be taken in ─────────┴─► voter or learner ── the leader does the rest
+//!                      └── its id is alive elsewhere ─► it says so, and asks less often
 //! leader ── learner with a voter's id, whose old directory is silent ─► takes the voter's place
 //!        ── learner whose id has come back with another directory, or
 //!           of which no broker is registered, and it is silent ──────► leaves
@@ -13,14 +14,16 @@
 //! Holds: a membership changes through the log alone; a voter is replaced only by its own id, and only when its old
 //! directory has been silent for the session timeout.
 //!
-//! Read next: first_start, tend (what the leader changes).
+//! Read next: first_start, joining, tend (what the leader changes), waiting and teller (what is said meanwhile).
 
+mod joining;
+mod teller;
 mod tend;
+mod waiting;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use ballast_wire::BrokerId;
@@ -28,20 +31,24 @@ use openraft::error::{ClientWriteError, InitializeError, RaftError};
 use openraft::{ChangeMembers, ServerState};
 use tokio::time::{Instant, sleep};
 
+use self::joining::Asked;
+use self::teller::Teller;
+use self::waiting::Cause;
 use super::codec::put_nodes;
 use super::error::QuorumError;
 use super::first_start::{Decision, Seen, decide};
 use super::handle::Quorum;
-use super::network::{AskError, Reach};
-use super::rpc::{self, Identity, Joining, Refused, Voters};
-use super::types::{Membership, NodeId, QuorumNode};
+use super::leadership;
+use super::network::Reach;
+use super::rpc::{self, Identity, Refused, Voters};
+use super::types::{Membership, Metrics, NodeId, QuorumNode};
+
+pub(super) use self::joining::Doubles;
 
 /// Between two looks at the membership.
 const ROUND: Duration = Duration::from_millis(250);
-/// Rounds after which a wait is told at all: nodes that start together wait for each other, and an election takes its time.
-const TELL_FIRST: u32 = 12;
-/// Rounds after which the same wait is told again.
-const TELL_AGAIN: u32 = 40;
+/// The longest time between two, for a node whose id is in use.
+const ROUND_MAX: Duration = Duration::from_secs(2);
 
 /// The node is a member now.
 pub(super) struct Joined;
@@ -54,7 +61,7 @@ pub(super) type ChangeError = RaftError<NodeId, ClientWriteError<NodeId, QuorumN
 pub(crate) async fn keep_membership(quorum: Arc<Quorum>, session_timeout: Duration) {
     let Some(mut keeper) = Keeper::new(quorum, session_timeout) else { return };
     while keeper.look().await.is_continue() {
-        sleep(ROUND).await;
+        sleep(keeper.pause).await;
     }
 }
 
@@ -63,83 +70,139 @@ pub(super) struct Keeper {
     quorum: Arc<Quorum>,
     reach: Reach,
     session_timeout: Duration,
+    began: Instant,
     teller: Teller,
     tending: tend::Tending,
+    /// Who was told to lead, and in which term.
+    active: Option<(NodeId, u64)>,
+    /// Until the next look.
+    pause: Duration,
+}
+
+/// What became of a round without a leader.
+enum Round {
+    Done,
+    /// Its id is in use, in the leader's words.
+    InUse(String),
+    Waits(Cause),
 }
 
 impl Keeper {
     /// `None` for a quorum of one that nobody reaches.
     pub(super) fn new(quorum: Arc<Quorum>, session_timeout: Duration) -> Option<Keeper> {
         let (reach, tending) = (quorum.reach.clone()?, tend::Tending::new(session_timeout));
-        Some(Keeper { quorum, reach, session_timeout, teller: Teller::default(), tending })
+        let (began, teller, pause) = (Instant::now(), Teller::default(), ROUND);
+        Some(Keeper { quorum, reach, session_timeout, began, teller, tending, active: None, pause })
     }
 
     /// Does what is to be done now. Breaks off when the quorum has ended, or this node has no part in it.
     pub(super) async fn look(&mut self) -> ControlFlow<()> {
-        let Keeper { quorum, reach, session_timeout, teller, tending } = self;
-        let metrics = quorum.raft.metrics().borrow().clone();
+        let metrics = self.quorum.raft.metrics().borrow().clone();
         if metrics.running_state.is_err() {
             return ControlFlow::Break(());
         }
-        let membership = metrics.membership_config.membership().clone();
+        self.tell_active(&metrics);
         if metrics.state == ServerState::Leader {
-            teller.hush();
-            quorum.tell_own_address(reach, &membership).await;
-            let image = quorum.image();
-            let is_registered = |id| image.broker(id).is_some();
-            let (contacts, now) = (reach.contacts(), Instant::now());
-            if let Some(change) = tending.look(&membership, &contacts, is_registered, quorum.me, now) {
-                quorum.change(&change).await;
-            }
+            self.look_as_leader(&metrics).await;
             return ControlFlow::Continue(());
         }
-        tending.rest();
+        self.tending.rest();
+        self.quorum.doubles.rest();
         // What its own log says may be old: who is removed while away does not hear of it.
-        let is_counted = quorum.counted_at.lock().elapsed() < *session_timeout;
-        let is_member = membership.get_node(&quorum.me) == Some(&reach.network().advertised);
-        if metrics.current_leader.is_some() && is_member && is_counted {
-            teller.hush();
-        } else if let Err(error) = quorum.round(reach, is_counted, teller).await {
-            quorum.fault.keep(error.clone());
-            tracing::error!(%error, "this node has no part in the metadata quorum");
-            // Whoever watches the quorum sees it end, with this cause.
-            drop(quorum.raft.shutdown().await);
-            return ControlFlow::Break(());
+        let is_counted = self.is_counted();
+        let is_heard = self.is_heard();
+        let membership = metrics.membership_config.membership();
+        let is_member = membership.get_node(&self.quorum.me) == Some(&self.reach.network().advertised);
+        let is_quiet = is_member && is_counted && is_heard;
+        if is_quiet {
+            // An election takes its time.
+            self.rests();
+        }
+        if is_quiet && metrics.current_leader.is_some() {
+            return ControlFlow::Continue(());
+        }
+        match self.quorum.round(&self.reach, is_counted).await {
+            Ok(Round::Done) => self.rests(),
+            Ok(Round::InUse(text)) => {
+                self.pause = (self.pause * 2).min(ROUND_MAX);
+                self.tell(Duration::ZERO, text);
+            }
+            Ok(Round::Waits(cause)) if !is_quiet => {
+                self.pause = ROUND;
+                // Who has lost its leader has been patient for the session timeout.
+                let first = if is_heard && !is_counted { Duration::ZERO } else { teller::FIRST };
+                self.tell_wait(first, cause).await;
+            }
+            Ok(Round::Waits(_)) => {}
+            Err(error) => {
+                self.quorum.fault.keep(error.clone());
+                tracing::error!(%error, "this node has no part in the metadata quorum");
+                // Whoever watches the quorum sees it end, with this cause.
+                drop(self.quorum.raft.shutdown().await);
+                return ControlFlow::Break(());
+            }
         }
         ControlFlow::Continue(())
     }
-}
 
-/// Tells what is waited for once it lasts, and again from time to time.
-#[derive(Default)]
-struct Teller {
-    /// What was told last, and how many rounds ago.
-    told: Option<(String, u32)>,
-    /// Rounds of this wait.
-    rounds: u32,
-}
-
-impl Teller {
-    fn hush(&mut self) {
-        *self = Teller::default();
-    }
-
-    fn waits(&mut self, text: String) {
-        if self.is_due(&text) {
-            tracing::warn!("metadata quorum: {text}");
-            self.told = Some((text, 0));
+    async fn look_as_leader(&mut self, metrics: &Metrics) {
+        let Keeper { quorum, reach, session_timeout, tending, .. } = self;
+        let membership = metrics.membership_config.membership();
+        quorum.tell_own_address(reach, membership).await;
+        let image = quorum.image();
+        let is_registered = |id| image.broker(id).is_some();
+        let (contacts, now) = (reach.contacts(), Instant::now());
+        quorum.doubles.reigns(now, *session_timeout);
+        if let Some(change) = tending.look(membership, &contacts, is_registered, quorum.me, now) {
+            quorum.change(&change).await;
+        }
+        if leadership::is_followed(metrics, *session_timeout) {
+            *quorum.counted_at.lock() = now;
+            self.rests();
+        } else {
+            self.tell_wait(Duration::ZERO, Cause::default()).await;
         }
     }
 
-    /// One more round of waiting: is it to be told?
-    fn is_due(&mut self, text: &str) -> bool {
-        self.rounds += 1;
-        match &mut self.told {
-            Some((last, ago)) => {
-                *ago += 1;
-                last != text || *ago >= TELL_AGAIN
-            }
-            None => self.rounds >= TELL_FIRST,
+    fn rests(&mut self) {
+        self.teller.hush();
+        self.pause = ROUND;
+    }
+
+    /// Has a leader counted this node among the members not long ago? As good as so when it has just started.
+    fn is_counted(&self) -> bool {
+        self.quorum.counted_at.lock().elapsed() < self.session_timeout
+    }
+
+    /// Has one since this node has started?
+    fn is_heard(&self) -> bool {
+        *self.quorum.counted_at.lock() > self.began
+    }
+
+    async fn tell_wait(&mut self, first: Duration, cause: Cause) {
+        if self.teller.may_tell(Instant::now(), first) {
+            let text = self.quorum.waits_for(&self.reach, cause).await;
+            self.tell(first, text);
+        }
+    }
+
+    fn tell(&mut self, first: Duration, text: String) {
+        let now = Instant::now();
+        if self.teller.may_tell(now, first) && self.teller.is_due(&text, now) {
+            tracing::warn!("metadata quorum: {text}");
+        }
+    }
+
+    /// A leader is told once it is heard of: what the log says may be over.
+    fn tell_active(&mut self, metrics: &Metrics) {
+        let is_heard = |leader: NodeId| {
+            if leader == self.quorum.me { *self.quorum.leads.borrow() } else { self.is_counted() && self.is_heard() }
+        };
+        let Some(leader) = metrics.current_leader.filter(|leader| is_heard(*leader)) else { return };
+        let active = Some((leader, metrics.current_term));
+        if self.active != active {
+            self.active = active;
+            tracing::info!("controller {} is active, epoch {}", leader.node, metrics.current_term);
         }
     }
 }
@@ -202,7 +265,7 @@ impl Quorum {
 
     /// One round of a node that has no leader, or is no member under its address. `is_counted`: somebody led not long ago,
     /// and reckoned with it.
-    async fn round(&self, reach: &Reach, is_counted: bool, teller: &mut Teller) -> Result<(), QuorumError> {
+    async fn round(&self, reach: &Reach, is_counted: bool) -> Result<Round, QuorumError> {
         let listed = &reach.network().listed;
         let is_new = !self.raft.is_initialized().await.map_err(|fatal| self.stopped(&fatal))?;
         if is_new
@@ -210,40 +273,38 @@ impl Quorum {
             && held.contains_key(&self.me)
         {
             // It was told, and stopped before it had begun.
-            return self.initialize(held).await;
+            self.initialize(held).await?;
+            return Ok(Round::Done);
         }
-        let lowest = listed.keys().next().copied();
-        if lowest == Some(self.me.node) {
-            self.collect(reach, listed, teller).await?;
+        let is_lowest = listed.keys().next() == Some(&self.me.node);
+        let mut cause = Cause::default();
+        if is_lowest {
+            cause.first_start = self.collect(reach, listed).await?;
         }
         if is_counted && self.membership().await.get_node(&self.me) == Some(&reach.network().advertised) {
-            return Ok(());
+            return Ok(Round::Waits(cause));
         }
-        self.ask_in(reach, listed, teller, lowest).await
+        Ok(match self.ask_in(reach).await? {
+            Asked::In => Round::Waits(Cause { is_taken_in: true, ..cause }),
+            Asked::InUse(text) => Round::InUse(text),
+            Asked::Not(asked) => Round::Waits(Cause { asked, ..cause }),
+        })
     }
 
-    /// The first start, by the voter with the lowest id.
+    /// The first start, by the voter with the lowest id: what it waits for.
     async fn collect(
         &self,
         reach: &Reach,
         listed: &BTreeMap<BrokerId, QuorumNode>,
-        teller: &mut Teller,
-    ) -> Result<(), QuorumError> {
-        let mut seen = BTreeMap::new();
-        for (id, node) in listed {
-            let row = if *id == self.me.node {
-                Seen::Says(self.identity().await)
-            } else {
-                match reach.ask(rpc::IDENTIFY, None, node, Vec::new(), Identity::read).await {
-                    Ok(identity) => Seen::Says(identity),
-                    Err(error) => Seen::Silent(error.to_string()),
-                }
-            };
-            seen.insert(*id, row);
-        }
+    ) -> Result<Option<String>, QuorumError> {
+        let mut others = listed.clone();
+        others.remove(&self.me.node);
+        let mut seen = waiting::see(reach, &others).await;
+        seen.insert(self.me.node, Seen::Says(self.identity().await));
+        let mut waits = None;
         match decide(listed, &seen) {
-            Decision::Wait(wait) => teller.waits(wait.to_string()),
-            Decision::Settled => teller.hush(),
+            Decision::Wait(wait) => waits = Some(wait.to_string()),
+            Decision::Settled => {}
             Decision::Send { set, to } => {
                 self.held.keep(&set).await?;
                 let mut payload = Vec::new();
@@ -252,99 +313,17 @@ impl Quorum {
                     let at = reach.address_of(id.node, &set[id]);
                     let sent = reach.ask(rpc::FIRST_VOTERS, Some(*id), &at, payload.clone(), |_| Ok(())).await;
                     if let Err(error) = sent {
-                        teller.waits(format!("voter {id} does not take the founding set: {error}"));
+                        waits = Some(format!("voter {id} does not take the founding set: {error}"));
                     }
                 }
                 if to.contains(&self.me)
                     && let Err(refused) = self.found(set).await
                 {
-                    teller.waits(format!("this node does not take the founding set: {refused}"));
+                    waits = Some(format!("this node does not take the founding set: {refused}"));
                 }
             }
         }
-        Ok(())
-    }
-
-    /// Asks to be taken in by whoever leads.
-    async fn ask_in(
-        &self,
-        reach: &Reach,
-        listed: &BTreeMap<BrokerId, QuorumNode>,
-        teller: &mut Teller,
-        lowest: Option<BrokerId>,
-    ) -> Result<(), QuorumError> {
-        let mut own = Vec::new();
-        let at = reach.network().advertised.clone();
-        Joining { at, cluster: self.image().cluster_id().or(reach.network().cluster), may_vote: self.may_vote }
-            .put(&mut own);
-        let mut why = "nobody is listed: --quorum names the voters".to_owned();
-        let others = listed.iter().filter(|(id, _)| **id != self.me.node).map(|(_, node)| node);
-        let bootstrap = reach.network().bootstrap.iter().filter(|node| **node != reach.network().advertised);
-        for node in others.chain(bootstrap) {
-            let mut asked = reach.ask(rpc::JOIN, None, node, own.clone(), |_| Ok(())).await;
-            if let Err(AskError::Refused(Refused::NotLeader(Some((leader, at))))) = &asked {
-                let at = reach.address_of(leader.node, at);
-                asked = reach.ask(rpc::JOIN, Some(*leader), &at, own.clone(), |_| Ok(())).await;
-            }
-            match asked {
-                Ok(()) => {
-                    teller.hush();
-                    return Ok(());
-                }
-                Err(AskError::Refused(Refused::Never(why))) if !self.has_caught_up.load(Ordering::Relaxed) => {
-                    return Err(QuorumError::NotTaken(why));
-                }
-                Err(error) => why = format!("{node}: {error}"),
-            }
-        }
-        // The lowest has said already what it waits for.
-        if lowest != Some(self.me.node) {
-            let first = lowest.map_or_else(String::new, |id| format!(", or for voter {id} to begin a new quorum"));
-            teller.waits(format!("waiting for a leader to take this node in{first} ({why})"));
-        }
-        Ok(())
-    }
-
-    /// Takes a node in that asks for it, if this node leads.
-    pub(super) async fn join_as_learner(&self, id: NodeId, joining: Joining) -> Result<(), Refused> {
-        if let (Some(ours), Some(theirs)) = (self.image().cluster_id(), joining.cluster)
-            && ours != theirs
-        {
-            let node = id.node;
-            return Err(Refused::Never(format!("node {node} belongs to cluster {theirs}, and this is cluster {ours}")));
-        }
-        let votes = |voter: NodeId| voter.node == id.node && voter != id;
-        if !joining.may_vote && self.membership().await.voter_ids().any(votes) {
-            return Err(Refused::Never(format!(
-                "node id {} votes in the quorum from another directory; a broker alone cannot take its place",
-                id.node
-            )));
-        }
-        match self.take_in(id, joining.at).await {
-            Ok(Joined) => Ok(()),
-            Err(RaftError::APIError(ClientWriteError::ForwardToLeader(leader))) => {
-                Err(Refused::NotLeader(leader.leader_id.zip(leader.leader_node)))
-            }
-            Err(error) => Err(Refused::NotNow(error.to_string())),
-        }
-    }
-
-    /// Takes a node in as a learner, if this node leads.
-    pub(super) async fn take_in(&self, id: NodeId, node: QuorumNode) -> Result<Joined, ChangeError> {
-        let membership = self.membership().await;
-        match membership.get_node(&id) {
-            Some(known) if *known == node => {}
-            Some(_) => {
-                let change = ChangeMembers::SetNodes(BTreeMap::from([(id, node)]));
-                self.raft.change_membership(change, true).await?;
-            }
-            None => {
-                let at = node.to_string();
-                self.raft.add_learner(id, node, false).await?;
-                tracing::info!(%id, at, "a node has joined the metadata quorum as a learner");
-            }
-        }
-        Ok(Joined)
+        Ok(waits)
     }
 
     async fn change(&self, change: &tend::Change) {
@@ -364,25 +343,5 @@ impl Quorum {
         if let Err(error) = changed {
             tracing::warn!(%error, "the membership could not be changed; it is tried again");
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_wait_is_told_once_it_lasts_then_when_it_changes_and_from_time_to_time() {
-        let mut teller = Teller::default();
-        let rounds = |teller: &mut Teller, text: &str| {
-            let told = (1..=TELL_AGAIN).find(|_| teller.is_due(text));
-            teller.told = Some((text.to_owned(), 0));
-            told
-        };
-        assert_eq!(rounds(&mut teller, "for a leader"), Some(TELL_FIRST));
-        assert_eq!(rounds(&mut teller, "for voter 2"), Some(1));
-        assert_eq!(rounds(&mut teller, "for voter 2"), Some(TELL_AGAIN));
-        teller.hush();
-        assert_eq!(rounds(&mut teller, "for voter 2"), Some(TELL_FIRST), "another wait");
     }
 }

@@ -34,7 +34,7 @@ use super::rpc::{self, Ask, Refused};
 use super::signs::{Lost, Signs};
 use super::store::Store;
 use super::types::{NodeId, QuorumNode, TypeConfig, next_index};
-use crate::net::link::{Link, LinkError, LinkLimits};
+use crate::net::link::{CLOSED, Link, LinkError, LinkLimits};
 
 /// An answer, or why there is none.
 type Answer<T, E = RaftError<NodeId>> = Result<T, RPCError<NodeId, QuorumNode, E>>;
@@ -58,6 +58,8 @@ pub struct Network {
     pub transport: Arc<dyn Transport>,
     /// Where the others reach this node.
     pub advertised: QuorumNode,
+    /// Where its own listener says that it is: elsewhere than `advertised`, if the settings list another address for it.
+    pub listens_at: QuorumNode,
     /// Where the settings say that others are, this node among them.
     pub listed: BTreeMap<BrokerId, QuorumNode>,
     /// Where the settings say that some controller is, whichever.
@@ -90,6 +92,31 @@ pub(super) enum AskError {
     Silent,
     #[error(transparent)]
     Refused(#[from] Refused),
+}
+
+impl AskError {
+    /// For people, who know the address that was asked.
+    pub(super) fn in_words(&self) -> String {
+        const NO_CONTROLLER: &str = "it may be a listener for clients, not for controllers";
+        match self {
+            // While a link rests, the last failure stands for the next.
+            AskError::Link(LinkError::Unreachable { why, .. } | LinkError::Lost { why, .. }) if &**why == CLOSED => {
+                format!("closes the connection: {NO_CONTROLLER}")
+            }
+            AskError::Link(LinkError::Unreachable { why, .. }) => format!("cannot be reached: {why}"),
+            AskError::Link(LinkError::Lost { why, .. }) => format!("the connection was lost: {why}"),
+            AskError::Answer(why) => format!("an answer that makes no sense ({why}): {NO_CONTROLLER}"),
+            AskError::Silent | AskError::Link(LinkError::Crowded) | AskError::Refused(_) => self.to_string(),
+        }
+    }
+
+    /// For people, with the address that was asked.
+    pub(super) fn told_of(&self, at: &QuorumNode) -> String {
+        match self {
+            AskError::Refused(refused) => format!("{at}: {refused}"),
+            other => format!("{at}: {}", other.in_words()),
+        }
+    }
 }
 
 /// What a connection is for: each has one of its own.

@@ -22,6 +22,7 @@ use super::error::{Fault, QuorumError};
 use super::first_start::Held;
 use super::handle::{Quorum, cause_of};
 use super::machine::Machine;
+use super::members::Doubles;
 use super::network::{Network, Peers, Reach};
 use super::signs::Signs;
 use super::store::{Store, on_disk};
@@ -110,6 +111,7 @@ impl Quorum {
             held,
             incoming,
             counted_at,
+            doubles: Doubles::default(),
             has_caught_up,
         };
         quorum.join(voters).await?;

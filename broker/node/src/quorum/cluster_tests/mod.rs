@@ -1,5 +1,6 @@
 //! Several nodes of a quorum in this process, over real connections: founding, electing, losing, catching up, coming back.
 
+mod doubles;
 mod town;
 
 use std::collections::BTreeMap;

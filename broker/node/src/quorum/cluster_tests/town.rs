@@ -67,6 +67,14 @@ impl Town {
         Member::start(id, &dir, &self.addresses, &self.voters).await
     }
 
+    /// A node with the id of another that runs, at an address of its own: that of `host`.
+    pub(super) async fn start_double(&self, id: NodeId, host: BrokerId) -> Member {
+        let (dir, mut addresses) = (self.dir(id), self.addresses.clone());
+        addresses.insert(id.node, self.addresses[&host].clone());
+        std::fs::create_dir_all(&dir).unwrap();
+        Member::start(id, &dir, &addresses, &self.voters).await
+    }
+
     /// A node that finds its way in at the address of `at`, and knows no voter.
     pub(super) async fn start_learner(&self, id: NodeId, at: BrokerId, cluster: Option<Uuid>) -> Member {
         let (dir, at) = (self.dir(id), self.addresses[&at].clone());
@@ -126,6 +134,7 @@ impl Member {
             network: Some(Network {
                 transport: Arc::new(TcpTransport),
                 advertised: at.clone(),
+                listens_at: at.clone(),
                 listed,
                 bootstrap: Vec::new(),
                 cluster: None,

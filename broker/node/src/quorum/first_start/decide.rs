@@ -38,8 +38,8 @@ pub(in super::super) enum Decision {
 pub(in super::super) enum Wait {
     /// Voters that do not answer, and why.
     For(Vec<(BrokerId, QuorumNode, String)>),
-    /// Another node answers at this voter's address.
-    Elsewhere(BrokerId, NodeId),
+    /// Other nodes answer at the addresses of these voters.
+    Elsewhere(Vec<(BrokerId, QuorumNode, NodeId)>),
     /// The set that is held does not name these: their directories are new, or they were never part of it.
     Outsiders(Vec<NodeId>),
     /// Two voters hold different sets.
@@ -56,7 +56,13 @@ impl fmt::Display for Wait {
                 }
                 Ok(())
             }
-            Wait::Elsewhere(id, is) => write!(f, "node {} answers at the address of voter {id}", is.node),
+            Wait::Elsewhere(found) => {
+                for (at, (id, node, is)) in found.iter().enumerate() {
+                    let comma = if at == 0 { "" } else { ", " };
+                    write!(f, "{comma}{node} is node {}, --quorum says {id}", is.node)?;
+                }
+                Ok(())
+            }
             Wait::Outsiders(ids) => {
                 let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
                 let ids = ids.join(", ");
@@ -72,16 +78,19 @@ impl fmt::Display for Wait {
 /// See the module. `seen` has a row for each of `listed`.
 pub(in super::super) fn decide(listed: &BTreeMap<BrokerId, QuorumNode>, seen: &BTreeMap<BrokerId, Seen>) -> Decision {
     let mut said = BTreeMap::new();
-    let mut away = Vec::new();
+    let (mut away, mut elsewhere) = (Vec::new(), Vec::new());
     for (id, node) in listed {
         match seen.get(id) {
             Some(Seen::Says(identity)) if identity.id.node != *id => {
-                return Decision::Wait(Wait::Elsewhere(*id, identity.id));
+                elsewhere.push((*id, node.clone(), identity.id));
             }
             Some(Seen::Says(identity)) => drop(said.insert(identity.id, identity)),
             Some(Seen::Silent(why)) => away.push((*id, node.clone(), why.clone())),
             None => away.push((*id, node.clone(), "not asked yet".to_owned())),
         }
+    }
+    if !elsewhere.is_empty() {
+        return Decision::Wait(Wait::Elsewhere(elsewhere));
     }
     if !away.is_empty() {
         return Decision::Wait(Wait::For(away));

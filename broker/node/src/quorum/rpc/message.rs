@@ -8,7 +8,7 @@
 //! snapshot := vote | last (option log id) | membership with its log id | offset u64 | done u8 | bytes to the end
 //!  answer  := vote
 //! identify := nothing        answer := node id | voters that are held: 0 | 1, node ids with addresses | may vote u8
-//! join     := address | cluster id: 0 | 1, 16 bytes | may vote u8
+//! join     := address | cluster id: 0 | 1, 16 bytes | may vote u8 | nothing, or the address of its listener, if another
 //! voters   := node ids with addresses      read index := nothing, answer := index u64
 //! pre-vote := last (option log id)                               answer := granted u8 | last (option log id)
 //! ```
@@ -85,6 +85,8 @@ pub(in super::super) struct Joining {
     pub(in super::super) cluster: Option<Uuid>,
     /// Not so for a node that is a broker alone.
     pub(in super::super) may_vote: bool,
+    /// Where it says itself that it listens, if its settings list it elsewhere; for people. Who reads it may be older.
+    pub(in super::super) listens_at: Option<QuorumNode>,
 }
 
 impl Joining {
@@ -92,10 +94,16 @@ impl Joining {
         put_node(out, &self.at);
         put_option(out, self.cluster.as_ref(), |out, cluster| out.extend_from_slice(&cluster.0));
         out.push(u8::from(self.may_vote));
+        if let Some(listens_at) = &self.listens_at {
+            put_node(out, listens_at);
+        }
     }
 
+    /// Reads to the end.
     pub(in super::super) fn read(reader: &mut Reader<'_>) -> Result<Joining, CodecError> {
-        Ok(Joining { at: reader.node()?, cluster: reader.option(Reader::uuid)?, may_vote: reader.bool()? })
+        let (at, cluster, may_vote) = (reader.node()?, reader.option(Reader::uuid)?, reader.bool()?);
+        let listens_at = if reader.0.is_empty() { None } else { Some(reader.node()?) };
+        Ok(Joining { at, cluster, may_vote, listens_at })
     }
 }
 
@@ -322,6 +330,19 @@ mod tests {
     }
 
     #[test]
+    fn who_joins_says_where_it_listens_only_if_that_is_elsewhere() {
+        let address = |port| QuorumNode { host: "a".to_owned(), port };
+        let joining = Joining { at: address(7), cluster: Some(Uuid([3; 16])), may_vote: true, listens_at: None };
+        for joining in [joining.clone(), Joining { listens_at: Some(address(8)), ..joining }] {
+            let mut bytes = Vec::new();
+            joining.put(&mut bytes);
+            let mut reader = Reader(&bytes);
+            assert_eq!(Joining::read(&mut reader).unwrap(), joining);
+            reader.finish().unwrap();
+        }
+    }
+
+    #[test]
     fn votes_chunks_and_identities_read_back() {
         let ballot = VoteRequest { vote: vote(4), last_log_id: Some(at(3, 9)) };
         let voted = VoteResponse { vote: vote(4), vote_granted: true, last_log_id: None };
@@ -330,22 +351,18 @@ mod tests {
         let chunk = Snapshot { vote: vote(4), meta, offset: 10, data: vec![1, 2], done: true };
         let voters: Voters = membership().nodes().map(|(id, node)| (*id, node.clone())).collect();
         let identity = Identity { id: node(1), held: Some(voters), may_vote: false };
-        let address = QuorumNode { host: "a".to_owned(), port: 7 };
-        let joining = Joining { at: address, cluster: Some(Uuid([3; 16])), may_vote: true };
         let pre_voted = PreVoted { is_granted: true, last: Some(at(3, 9)) };
         let mut bytes = Vec::new();
         pre_voted.put(&mut bytes);
         put_ballot(&mut bytes, &ballot);
         put_voted(&mut bytes, &voted);
         identity.put(&mut bytes);
-        joining.put(&mut bytes);
         put_snapshot(&mut bytes, &chunk);
         let mut reader = Reader(&bytes);
         assert_eq!(PreVoted::read(&mut reader).unwrap(), pre_voted);
         assert_eq!(ballot_of(&mut reader).unwrap(), ballot);
         assert_eq!(voted_of(&mut reader).unwrap(), voted);
         assert_eq!(Identity::read(&mut reader).unwrap(), identity);
-        assert_eq!(Joining::read(&mut reader).unwrap(), joining);
         assert_eq!(snapshot_of(&mut reader).unwrap(), chunk);
         for outcome in [
             AppendEntriesResponse::Success,

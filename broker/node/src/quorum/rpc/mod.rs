@@ -5,7 +5,7 @@
 //! key    20000 append  20001 vote  20002 snapshot chunk  20003 identify           | 1 wrong node: node id that is here
 //!        20004 first voters  20005 join  20006 read index  20007 pre-vote         | 2 not leader: option (node id, node)
 //! version 0                                                                       | 3 not now: text   4 chunk: offset wanted
-//!                                                                                 | 5 never: text
+//!                                                                                 | 5 never: text     6 in use: text
 //! ```
 //! Holds: a request that names its receiver is carried out by that directory alone, so that a wiped node is never taken for
 //! its former self. Reading fails with a [`CodecError`] alone, and memory grows with the bytes that are there.
@@ -53,6 +53,9 @@ pub(super) enum Refused {
     /// And asking again would not help.
     #[error("{0}")]
     Never(String),
+    /// Another directory has the node's id, and is alive.
+    #[error("{0}")]
+    InUse(String),
     /// A chunk of a snapshot that does not continue the last one.
     #[error("a snapshot's chunk at {0} is wanted")]
     Chunk(u64),
@@ -79,6 +82,7 @@ pub(super) fn answer(outcome: Result<Vec<u8>, Refused>) -> Vec<u8> {
         }
         Err(Refused::NotNow(text)) => put_text(&mut out, 3, &text),
         Err(Refused::Never(text)) => put_text(&mut out, 5, &text),
+        Err(Refused::InUse(text)) => put_text(&mut out, 6, &text),
         Err(Refused::Chunk(offset)) => {
             out.push(4);
             out.extend_from_slice(&offset.to_be_bytes());
@@ -106,6 +110,7 @@ pub(super) fn outcome_of<T>(
         3 => Err(Refused::NotNow(text(&mut reader))),
         4 => Err(Refused::Chunk(reader.u64()?)),
         5 => Err(Refused::Never(text(&mut reader))),
+        6 => Err(Refused::InUse(text(&mut reader))),
         other => return Err(CodecError::BadValue { what: "an outcome", value: u64::from(other) }),
     };
     reader.finish()?;
@@ -137,7 +142,8 @@ mod tests {
                 assert!(read(&bytes[..cut]).is_err(), "{outcome:?} cut at {cut}");
             }
         }
-        for refused in [Refused::NotNow("no set".to_owned()), Refused::Never("another cluster".to_owned())] {
+        let texts = [Refused::NotNow, Refused::Never, Refused::InUse].map(|refused| refused("why".to_owned()));
+        for refused in texts {
             assert_eq!(outcome_of(&answer(Err(refused.clone())), |_| Ok(())), Ok(Err(refused)));
         }
     }

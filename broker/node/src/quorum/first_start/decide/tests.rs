@@ -49,7 +49,7 @@ fn whoever_does_not_answer_is_waited_for_by_name() {
 #[test]
 fn another_node_at_a_voters_address_is_told() {
     let seen = all([says(0, 0, None), says(2, 0, None), says(2, 0, None)]);
-    assert_eq!(decide(&listed(), &seen), Decision::Wait(Wait::Elsewhere(2, id(2, 0))));
+    assert_eq!(decide(&listed(), &seen), Decision::Wait(Wait::Elsewhere(vec![(2, listed()[&2].clone(), id(2, 0))])));
 }
 
 #[test]
