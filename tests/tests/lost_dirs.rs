@@ -1,5 +1,6 @@
-//! A broker of three whose second log directory cannot be opened any more: it goes on with the first, what lived in the
-//! second is led elsewhere or by nobody, and nothing is begun anew beside what may still be there.
+//! A broker of three whose second log directory fails, or cannot be opened any more: it goes on with the first, what lived
+//! in the second is led elsewhere or by nobody, nothing is begun anew beside what may still be there, and what is new is
+//! made in the first.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -148,4 +149,23 @@ fn a_broker_starts_without_a_directory_that_cannot_be_opened_and_gets_it_back_as
     for index in 0..ALONE {
         assert_eq!(append(&two, "alone", index, "second"), 1, "the first record is there");
     }
+}
+
+#[test]
+fn what_is_made_as_a_directory_fails_is_made_in_another_one() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let ports = [free_port(), free_port()];
+    let launched = [1, 2].map(|id| node(folder.path(), id, ports[id - 1], ports[0]));
+    let [one, two] = launched.map(Serve::awaited);
+    create(&one, "before", SHARED, &[2, 1]);
+    (0..SHARED).for_each(|index| assert_eq!(append(&two, "before", index, "first"), 0));
+    let [a, b] = ["a", "b"].map(|dir| folder.path().join("2").join(dir));
+    std::fs::rename(&b, folder.path().join("away")).expect("it can be taken away");
+    std::fs::write(&b, "not a folder").expect("something else takes its place");
+
+    create(&one, "new", SHARED, &[2, 1]);
+    (0..SHARED).for_each(|index| assert_eq!(append(&two, "new", index, "first"), 0));
+    assert_eq!(in_dir(&a, "new"), (0..SHARED).collect::<Vec<_>>(), "{}", two.log());
+    await_all(&one, "new", "both have all of it", |row| ids(&row.isr_nodes) == [1, 2]);
+    await_all(&one, "before", "what was there is led by who has it", |row| row.leader_id.0 >= 1);
 }

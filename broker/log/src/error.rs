@@ -28,6 +28,20 @@ impl DiskError {
     pub fn is_full(&self) -> bool {
         matches!(self.source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
     }
+
+    /// Was there no descriptor left to open a file with? Then nothing was done to the file.
+    #[must_use]
+    pub fn lacks_descriptors(&self) -> bool {
+        /// ENFILE and EMFILE, the same on every Unix.
+        const CODES: [i32; 2] = [23, 24];
+        self.source.raw_os_error().is_some_and(|code| cfg!(unix) && CODES.contains(&code))
+    }
+
+    /// Was something missing that comes back, room or descriptors? Then the disk itself is well.
+    #[must_use]
+    pub fn is_passing(&self) -> bool {
+        self.is_full() || self.lacks_descriptors()
+    }
 }
 
 /// Adds what was tried and where to an I/O error.

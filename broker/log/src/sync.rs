@@ -194,7 +194,7 @@ impl Log {
     /// point, which may stay below the sync's end if the log was cut meanwhile.
     ///
     /// # Errors
-    /// `SyncFailed` if this or an earlier sync failed.
+    /// `SyncFailed` if this or an earlier sync failed; `Disk` if there was no descriptor to sync with, and it is still owed.
     pub fn finish_sync(
         &self,
         point: SyncPoint,
@@ -202,6 +202,9 @@ impl Log {
         now_ms: i64,
     ) -> Result<Offset, LogError> {
         if let Err(error) = result {
+            if error.lacks_descriptors() {
+                return Err(error.into());
+            }
             self.sync_failed(&error);
             return Err(LogError::SyncFailed(error));
         }

@@ -48,6 +48,7 @@ pub(super) fn register(
     if before.is_some() && same_life.is_none() && !request.in_process && sessions.is_valid(id, now) {
         return Err(BrokerError::DuplicateRegistration { id });
     }
+    judge_words(&request.broker)?;
     judge_dirs(&draft.image, &request.broker)?;
     judge_features(&draft.image, &request.broker)?;
     let mut log_dirs = request.broker.log_dirs.clone();
@@ -79,6 +80,22 @@ pub(super) fn register(
     drain::end(draft, id);
     sessions.restart(id, now);
     Ok(())
+}
+
+/// Longest word that clients of every version can be told, in bytes.
+pub(super) const WORD_BYTES_MAX: usize = i16::MAX as usize;
+
+/// What clients are told of a broker must fit into the answers that the oldest of them ask for.
+fn judge_words(broker: &Broker) -> Result<(), BrokerError> {
+    let of_listeners = broker.listeners.iter().flat_map(|listener| [&*listener.listener, &*listener.host]);
+    let words = of_listeners.chain(broker.rack.as_deref()).chain(broker.features.keys().map(|name| &**name));
+    match words.map(str::len).find(|bytes| *bytes > WORD_BYTES_MAX) {
+        Some(bytes) => {
+            let why = format!("A name of {bytes} bytes in the request is longer than {WORD_BYTES_MAX}");
+            Err(BrokerError::InvalidRegistration(why))
+        }
+        None => Ok(()),
+    }
 }
 
 fn judge_dirs(image: &Image, broker: &Broker) -> Result<(), BrokerError> {

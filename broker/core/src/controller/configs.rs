@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::brokers::WORD_BYTES_MAX;
 use super::draft::Draft;
 use super::elect::elect_leaderless;
 use super::error::ConfigError;
@@ -76,6 +77,7 @@ fn for_each<T>(
         } else {
             check_resource(draft, resource)
                 .and_then(|()| wanted(draft, resource, change))
+                .and_then(|configs| judge_lengths(&configs).map(|()| configs))
                 .and_then(|configs| judge(draft, resource, &configs).map(|()| configs))
                 .map(|configs| put(draft, resource, &configs))
         };
@@ -145,6 +147,18 @@ fn apply(configs: &mut Configs, resource: &ConfigResource, change: &ConfigChange
 
 fn items_of(list: &str) -> Vec<&str> {
     list.split(',').map(str::trim).filter(|item| !item.is_empty()).collect()
+}
+
+/// Can clients of every version be told these configs? The older ones' strings end at 32,767 bytes.
+pub(super) fn judge_lengths(configs: &Configs) -> Result<(), ConfigError> {
+    match configs.iter().find(|(_, value)| value.len() > WORD_BYTES_MAX) {
+        Some((key, value)) => {
+            let bytes = value.len();
+            let why = format!("The value of {key} has {bytes} bytes, and {WORD_BYTES_MAX} are the most");
+            Err(ConfigError::BadRequest(why))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Are these configs valid for this resource?

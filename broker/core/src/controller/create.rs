@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ballast_wire::{BrokerId, PartitionIndex, Uuid};
 
 use super::Entropy;
+use super::configs::judge_lengths;
 use super::draft::Draft;
 use super::drained::is_drained;
 use super::error::TopicError;
@@ -137,6 +138,7 @@ fn judge_configs(draft: &Draft<'_>, topic: &NewTopic) -> Result<Configs, TopicEr
     }
     let given = topic.configs.iter().filter_map(|(key, value)| Some((key.clone(), value.clone()?)));
     let configs: Configs = given.collect();
+    judge_lengths(&configs).map_err(|error| TopicError::BadRequest(error.to_string()))?;
     TopicSettings::validate(&configs, &draft.layers()).map_err(TopicError::BadConfig)?;
     Ok(configs)
 }

@@ -83,3 +83,20 @@ fn a_failed_sync_is_final() {
     assert!(matches!(log.failure(), Some(LogError::SyncFailed(_))));
     assert_eq!(log.recovery_point(), 0);
 }
+
+#[test]
+fn a_sync_that_found_no_descriptor_is_done_later() {
+    let rig = Rig::new(|_| {});
+    let log = rig.create();
+    put(&log, &batch(2)).unwrap();
+    for code in [23, 24] {
+        let point = log.begin_sync().unwrap().unwrap();
+        let source = std::io::Error::from_raw_os_error(code).into();
+        let without = Err(DiskError { doing: "cannot open", path: rig.dir(), source });
+        let error = log.finish_sync(point, without, NOW_MS).unwrap_err();
+        assert!(matches!(&error, LogError::Disk(error) if error.is_passing()), "{error}");
+        assert!(log.is_dirty());
+        put(&log, &batch(1)).unwrap();
+    }
+    assert_eq!(log.sync(NOW_MS).unwrap(), 4);
+}

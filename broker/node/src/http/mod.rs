@@ -4,9 +4,10 @@
 //!
 //! `/api/v1/faults` and `/api/v1/requests`: only where `test.faults.enable` is set.
 //!
-//! Read next: `metrics` (what is counted), `exposition` (how it is shown), `exporter` (the names of kafka_exporter).
+//! Read next: `door` (who is let in), `metrics` (what is counted), `exposition` (how it is shown), `exporter` (the names of kafka_exporter).
 
 mod controller;
+mod door;
 mod exporter;
 mod exposition;
 mod fetchers;
@@ -26,6 +27,7 @@ use axum::routing::get;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
+use self::door::Door;
 use crate::node::Node;
 
 /// Serves until `stop` becomes true.
@@ -43,7 +45,7 @@ pub(crate) async fn serve(listener: TcpListener, node: Arc<Node>, mut stop: watc
         // A sender that is gone means the same as a stop.
         let _ = stop.wait_for(|stop| *stop).await;
     };
-    axum::serve(listener, routes).with_graceful_shutdown(stopped).await
+    axum::serve(Door::new(listener), routes).with_graceful_shutdown(stopped).await
 }
 
 async fn metrics(State(node): State<Arc<Node>>) -> impl IntoResponse {

@@ -57,6 +57,9 @@ fn registrations_that_cannot_be_are_refused_with_their_cause() {
         bad.broker.log_dirs = dirs.clone();
         assert_eq!(rig.register_as(bad), Err(119), "{dirs:?}");
     }
+    let mut long = good.clone();
+    long.broker.listeners[0].host = "h".repeat(1 << 15);
+    assert_eq!(rig.register_as(long), Err(119), "clients of old versions could not be told");
     let mut silent = good.clone();
     silent.broker.features.remove(FEATURE_METADATA);
     assert_eq!(rig.register_as(silent), Err(119), "as Apache Kafka says of a broker that does not name it");

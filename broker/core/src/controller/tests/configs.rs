@@ -53,7 +53,9 @@ fn changes_that_cannot_be_are_refused_as_in_kafka() {
     let t = || ConfigResource::topic("t");
     let broker = |name: &str| ConfigResource { kind: ResourceKind::Broker, name: name.to_owned() };
     let metrics = |name: &str| ConfigResource { kind: ResourceKind::ClientMetrics, name: name.to_owned() };
+    let long = "0:1,".repeat(8_192);
     for (code, resource, change) in [
+        (42, t(), ("leader.replication.throttled.replicas", Set, Some(long.as_str()))),
         (40, t(), ("no.such", Set, Some("1"))),
         (40, t(), ("retention.ms", Set, Some("x"))),
         (42, t(), ("retention.ms", Set, None)),

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ballast_core::controller::{DirAssignment, Request, Response};
-use ballast_core::image::Image;
+use ballast_core::image::{Directories, Image, Partition as Replicas};
 use ballast_wire::{BrokerId, PartitionIndex, Uuid};
 use tokio::sync::mpsc;
 
@@ -68,7 +68,8 @@ pub(crate) async fn run(mut placed: Placed, node: Arc<Node>) {
         while let Ok(replica) = placed.try_recv() {
             open.insert(replica);
         }
-        let due = due(&mut open, node.id, &node.store.image(), &node.store.hosted);
+        let lost = |state: &Replicas| node.store.is_out_of_reach(state);
+        let due = due(&mut open, node.id, &node.store.image(), &node.store.hosted, lost);
         if due.is_empty() {
             continue;
         }
@@ -84,14 +85,24 @@ pub(crate) async fn run(mut placed: Placed, node: Arc<Node>) {
 }
 
 /// What the controller has to be told, of the replicas that are `open`. Those that are where the image says, and those that
-/// are gone, are open no longer.
-fn due(open: &mut BTreeSet<Replica>, me: BrokerId, image: &Image, hosted: &Hosted) -> Vec<DirAssignment> {
+/// are gone, are open no longer. One that may lie in a directory that has failed, of which the metadata does not say, is lost.
+fn due(
+    open: &mut BTreeSet<Replica>,
+    me: BrokerId,
+    image: &Image,
+    hosted: &Hosted,
+    is_lost: impl Fn(&Replicas) -> bool,
+) -> Vec<DirAssignment> {
     let mut due = Vec::new();
     open.retain(|(topic, index)| {
-        let Some(partition) = hosted.by_id(*topic, *index) else { return false };
-        let told = image.topic_by_id(*topic).and_then(|topic| topic.partition(*index)?.directory(me));
-        let dir = partition.directory();
-        if told.is_none_or(|told| told == dir) {
+        let Some(state) = image.partition(*topic, *index) else { return false };
+        let Some(told) = state.directory(me) else { return false };
+        let dir = match hosted.by_id(*topic, *index) {
+            Some(partition) => partition.directory(),
+            None if Directories::reserved(told) && is_lost(state) => Directories::LOST,
+            None => return false,
+        };
+        if told == dir {
             return false;
         }
         due.push(DirAssignment { dir, topic: *topic, index: *index });

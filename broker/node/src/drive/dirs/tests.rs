@@ -46,12 +46,26 @@ fn a_replica_is_told_about_until_the_metadata_says_where_it_is() {
     let mut open = BTreeSet::from([(TOPIC, 0)]);
     let row = DirAssignment { dir: HERE, topic: TOPIC, index: 0 };
     for elsewhere in [Directories::UNASSIGNED, Uuid([3; 16])] {
-        assert_eq!(due(&mut open, ME, &image(elsewhere), &hosted), [row], "{elsewhere}");
+        assert_eq!(due(&mut open, ME, &image(elsewhere), &hosted, |_| false), [row], "{elsewhere}");
         assert_eq!(open, [(TOPIC, 0)].into(), "asking is not being answered");
     }
-    assert_eq!(due(&mut open, ME, &image(HERE), &hosted), []);
+    assert_eq!(due(&mut open, ME, &image(HERE), &hosted, |_| false), []);
     assert_eq!(open, [].into());
     open.insert((TOPIC, 1));
-    assert_eq!(due(&mut open, ME, &image(HERE), &hosted), [], "it is gone");
+    assert_eq!(due(&mut open, ME, &image(HERE), &hosted, |_| false), [], "it is gone");
     assert_eq!(open, [].into());
+}
+
+#[test]
+fn a_replica_without_a_log_is_lost_if_its_directory_may_have_failed_and_is_known_to_nobody() {
+    let hosted = Hosted::default();
+    let told = |directory, is_lost: bool| {
+        let mut open = BTreeSet::from([(TOPIC, 0)]);
+        due(&mut open, ME, &image(directory), &hosted, |_| is_lost)
+    };
+    let row = DirAssignment { dir: Directories::LOST, topic: TOPIC, index: 0 };
+    assert_eq!(told(Directories::UNASSIGNED, true), [row]);
+    assert_eq!(told(Directories::UNASSIGNED, false), [], "it is about to be made");
+    assert_eq!(told(Directories::LOST, true), [], "that is known");
+    assert_eq!(told(HERE, true), [], "the controller knows of the directory");
 }

@@ -9,6 +9,7 @@ use ballast_core::replica::follower::FollowerConfig;
 use ballast_core::replica::{Input, LeaderConfig, LeaderState};
 use ballast_core::settings::TopicSettings;
 use ballast_log::dirs::{CheckpointKind, DirState, PartitionDir};
+use ballast_log::{DiskError, LogError};
 use ballast_wire::{BrokerId, NO_LEADER, PartitionIndex, Uuid};
 
 use super::{Store, dir};
@@ -65,8 +66,11 @@ impl Store {
             }
             return;
         }
-        if hosted.is_none() && self.is_out_of_reach(state) {
+        // One that could not be made yet has no log anywhere.
+        let is_unmade = self.broken.lock().contains_key(&(topic.id, index));
+        if hosted.is_none() && !is_unmade && self.is_out_of_reach(state) {
             tracing::debug!(topic = %topic.name, partition = index, "its log is in a directory that is offline");
+            self.config.placements.tell(topic.id, index);
             return;
         }
         let Some(partition) = hosted.or_else(|| self.make(topic, index)) else { return };
@@ -99,19 +103,23 @@ impl Store {
 
     /// Makes a partition that is new here; what stands in the way is remembered and tried again.
     fn make(&self, topic: &Arc<Topic>, index: PartitionIndex) -> Option<Arc<Partition>> {
-        let dir = self.preferred_dir(&topic.name, index).or_else(|| self.least_used_dir())?;
         let key = (topic.id, index);
-        match self.create_partition(&dir, topic, index) {
-            Ok(()) => {
-                self.broken.lock().remove(&key);
-                self.hosted.by_id(topic.id, index)
-            }
-            Err(error) => {
-                if !self.broken.lock().contains_key(&key) {
-                    tracing::error!(topic = %topic.name, partition = index, %error, "a partition cannot be made; trying again");
+        loop {
+            let dir = self.preferred_dir(&topic.name, index).or_else(|| self.least_used_dir())?;
+            match self.create_partition(&dir, topic, index) {
+                Ok(()) => {
+                    self.broken.lock().remove(&key);
+                    return self.hosted.by_id(topic.id, index);
                 }
-                self.broken.lock().insert(key, error);
-                None
+                // Nothing was lost with it, but nothing can be made there: in another one, then.
+                Err(LogError::Disk(error)) if !error.is_passing() => self.dir_failed(&dir, &error.to_string()),
+                Err(error) => {
+                    if !self.broken.lock().contains_key(&key) {
+                        tracing::error!(topic = %topic.name, partition = index, %error, "a partition cannot be made; trying again");
+                    }
+                    self.broken.lock().insert(key, error);
+                    return None;
+                }
             }
         }
     }
@@ -169,12 +177,13 @@ impl Store {
         }
     }
 
-    /// Makes the names of folders in a directory survive a crash. One sync for all that were renamed.
-    pub(super) fn sync_names(&self, directory: Uuid) {
-        let Some(dir) = self.dir(directory) else { return };
-        if let Err(error) = self.config.disk.sync_dir(&dir.path) {
-            self.dir_failed(dir, &format!("its folder cannot be synced: {error}"));
-        }
+    /// Makes the names of folders in a directory survive a crash. One sync for all that were renamed. False if it failed,
+    /// which has been told.
+    pub(super) fn sync_names(&self, directory: Uuid) -> bool {
+        let Some(dir) = self.dir(directory) else { return true };
+        let synced = self.config.disk.sync_dir(&dir.path);
+        let failed = |error| DiskError { doing: "cannot sync", path: dir.path.clone(), source: Arc::new(error) };
+        self.is_kept(dir, synced.map_err(|error| failed(error).into()))
     }
 
     fn topics_with_new_configs(&self, image: &Image, changed: &BTreeSet<ConfigResource>) -> BTreeSet<Arc<str>> {
@@ -207,17 +216,15 @@ impl Store {
         }
     }
 
-    /// Writes recovery points and log starts of one directory.
-    pub(super) fn save_recovery(&self, directory: Uuid) {
-        let Some(dir) = self.dir(directory) else { return };
+    /// Writes recovery points and log starts of one directory. False if that failed, which has been told.
+    pub(super) fn save_recovery(&self, directory: Uuid) -> bool {
+        let Some(dir) = self.dir(directory) else { return true };
         let all = self.hosted.all();
         all.iter().filter(|partition| partition.directory() == directory).for_each(|p| p.checkpoint_begins());
         let saved = dir
             .write_offsets(CheckpointKind::RecoveryPoint, &all, |partition| Some(partition.log.recovery_point()))
             .and_then(|()| dir.write_offsets(CheckpointKind::LogStart, &all, dir::log_start));
-        if let Err(error) = saved {
-            self.dir_failed(dir, &error.to_string());
-        }
+        self.is_kept(dir, saved)
     }
 }
 

@@ -27,6 +27,8 @@ pub(crate) struct Dir {
     pub(super) partitions: AtomicUsize,
     /// Is there less room than the reserve? Then clients may not add to it.
     pub(crate) low_on_space: AtomicBool,
+    /// Were its names not synced, or its checkpoints not written, for lack of something that comes back?
+    pub(super) owes: AtomicBool,
 }
 
 /// Copies by topic and partition.
@@ -46,6 +48,7 @@ impl Dir {
             incoming: Mutex::default(),
             partitions: AtomicUsize::new(0),
             low_on_space: AtomicBool::new(false),
+            owes: AtomicBool::new(false),
         }
     }
 
@@ -60,6 +63,7 @@ impl Dir {
             incoming: Mutex::default(),
             partitions: AtomicUsize::new(0),
             low_on_space: AtomicBool::new(false),
+            owes: AtomicBool::new(false),
         }
     }
 

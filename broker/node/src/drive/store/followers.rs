@@ -22,7 +22,9 @@ impl Store {
         }
         let owing = partitions.iter().filter(|partition| partition.owes_checkpoint());
         let dirs: BTreeSet<Uuid> = owing.map(|partition| partition.directory()).collect();
-        dirs.into_iter().for_each(|dir| self.save_recovery(dir));
+        for dir in dirs {
+            self.save_recovery(dir);
+        }
         let now = self.config.ticks.now();
         partitions.iter().for_each(|partition| partition.settle(now));
     }

@@ -341,7 +341,7 @@ impl Store {
     }
 
     /// May a replica's log lie in a directory that is offline? Then no second one is begun elsewhere, which would be empty.
-    pub(super) fn is_out_of_reach(&self, state: &Replicas) -> bool {
+    pub(crate) fn is_out_of_reach(&self, state: &Replicas) -> bool {
         let me = self.config.me;
         let Some(at) = state.directory(me) else { return false };
         let has_lost_some = self.dirs.iter().any(|dir| dir.is_offline());

@@ -72,6 +72,7 @@ impl Store {
         };
         self.watch_space();
         self.retry_broken();
+        self.pay_dirs();
         if self.config.disk.is_durable() {
             self.sync_dirty();
         }
@@ -82,7 +83,9 @@ impl Store {
             self.retain();
         }
         if is_due(&mut due.recovery, settings.flush_offset_checkpoint_interval_ms) {
-            self.dirs.iter().for_each(|dir| self.save_recovery(dir.id));
+            for dir in &self.dirs {
+                self.save_recovery(dir.id);
+            }
         }
         if is_due(&mut due.reap, REAP_MS.min(settings.retention_check_interval_ms)) {
             self.reap();
@@ -130,6 +133,15 @@ impl Store {
                 tracing::warn!(%log_dir, available_bytes, reserve_bytes = reserve, "too little room: produce is refused until there is more; delete topics or records, or lower ballast.disk.reserve.bytes");
             } else if was_low && !is_low {
                 tracing::info!(%log_dir, available_bytes, "there is room again: produce goes on");
+            }
+        }
+    }
+
+    /// Names and checkpoints that could not be written for lack of room, say, may be now.
+    fn pay_dirs(&self) {
+        for dir in self.dirs.iter().filter(|dir| dir.owes.load(Ordering::Relaxed)) {
+            if self.sync_names(dir.id) && self.save_recovery(dir.id) {
+                dir.owes.store(false, Ordering::Relaxed);
             }
         }
     }
@@ -194,13 +206,21 @@ impl Store {
         }
     }
 
-    /// A full disk is no failed one: the old checkpoint is still there, and the next round tries again.
+    /// A full disk is no failed one, nor is one whose files nobody has a descriptor for: the old checkpoint is still there, and
+    /// the next round tries again.
     pub(super) fn checkpoint_failed(&self, dir: &Dir, error: &DirError) {
-        if matches!(error, DirError::Disk(cause) if cause.is_full()) {
-            tracing::warn!("{error}");
+        if matches!(error, DirError::Disk(cause) if cause.is_passing()) {
+            if !dir.owes.swap(true, Ordering::Relaxed) {
+                tracing::warn!(log_dir = %dir.path.display(), %error, "a log directory's own files wait for what is missing");
+            }
         } else {
             self.dir_failed(dir, &error.to_string());
         }
+    }
+
+    /// Did a directory keep what it was given? If not, that is told.
+    pub(super) fn is_kept(&self, dir: &Dir, result: Result<(), DirError>) -> bool {
+        result.inspect_err(|error| self.checkpoint_failed(dir, error)).is_ok()
     }
 
     fn retain(&self) {
