@@ -22,10 +22,11 @@ pub(super) async fn handle(ctx: Ctx, request: BrokerRegistrationRequest) -> Brok
         return refused(code::CLUSTER_AUTHORIZATION_FAILED);
     }
     let Some(asked) = registration_of(&request) else { return refused(code::INVALID_REQUEST) };
+    let broker = asked.broker.clone();
     match ctx.node.controller.ask_here(Request::RegisterBroker(asked)).await.response {
         Response::RegisterBroker(Ok(epoch)) => BrokerRegistrationResponse::default().with_broker_epoch(epoch),
         Response::RegisterBroker(Err(error)) => {
-            tracing::info!(broker = request.broker_id.0, %error, "a registration was refused");
+            ctx.node.controller.stats().refused_brokers.tell(&broker, &error);
             refused(error.code())
         }
         Response::Refused(refusal) => refused(refusal.code()),

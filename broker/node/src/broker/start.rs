@@ -139,7 +139,8 @@ async fn open_logs(store: &Arc<Store>, world: &World, image: &Arc<Image>) -> Res
     let (at_store, at_image) = (Arc::clone(store), Arc::clone(image));
     crate::drive::store::on_disk(&world.disk, move || at_store.apply_all(&at_image)).await;
     let (partitions, recovered, strays) = (opened.partitions, opened.recovered, opened.strays);
-    let clean = opened.clean_epoch.is_some();
+    // Where there is no log none can be torn: the first start follows no crash.
+    let clean = opened.clean_epoch.is_some() || opened.partitions == 0;
     tracing::info!(partitions, recovered, strays, clean, "logs are open");
     Ok(opened.clean_epoch.unwrap_or(-1))
 }

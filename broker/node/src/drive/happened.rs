@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use ballast_core::controller::{Event, FencedBecause, Standing};
 use ballast_wire::NO_LEADER;
 
-/// Partitions that a line names.
-const NAMED_MAX: usize = 10;
+use super::named::Named;
+use super::registration::RefusedBrokers;
 
 /// What the controller of this node has done since the node started.
 #[derive(Debug, Default)]
@@ -22,6 +22,8 @@ pub(crate) struct ControllerStats {
     pub(crate) unclean_elections: AtomicU64,
     /// Leaders that were elected out of the eligible replicas (KIP-966).
     pub(crate) eligible_elections: AtomicU64,
+    /// Registrations that were refused, each told once.
+    pub(crate) refused_brokers: RefusedBrokers,
 }
 
 impl ControllerStats {
@@ -83,41 +85,33 @@ fn tell_of_elections(events: &[Event]) {
         tracing::info!(partitions = clean, "leaders are elected; none of them lacks an acknowledged record");
     }
     let unclean = names(of(|event| matches!(event, Event::Elected { standing, .. } if !standing.is_clean())));
-    if let Some(named) = unclean {
-        tracing::warn!(%named, "leaders are elected that were not in sync: acknowledged records may be lost");
+    if !unclean.is_empty() {
+        tracing::warn!(partitions = unclean.count(), named = %unclean, "leaders are elected that were not in sync: acknowledged records may be lost");
     }
-    if let Some(named) = names(of(|event| matches!(event, Event::Leaderless { .. }))) {
-        tracing::warn!(%named, "partitions have no leader; `ballast cluster describe` says what would help");
+    let leaderless = names(of(|event| matches!(event, Event::Leaderless { .. })));
+    if !leaderless.is_empty() {
+        tracing::warn!(partitions = leaderless.count(), named = %leaderless, "partitions have no leader; `ballast cluster describe` says what would help");
     }
 }
 
-/// The partitions of these events: a few by name, the others by number. `None` for no event.
-fn names<'a>(events: impl Iterator<Item = &'a Event>) -> Option<String> {
-    let mut named: Vec<String> = Vec::new();
-    let mut others = 0usize;
+/// The partitions of these events.
+fn names<'a>(events: impl Iterator<Item = &'a Event>) -> Named {
+    let mut named = Named::default();
     for event in events {
-        let name = match event {
+        match event {
             Event::Elected { topic, index, from: NO_LEADER, to, standing, .. } => {
-                format!("{topic}-{index} (broker {to}, {standing})")
+                named.push(|| format!("{topic}-{index} (broker {to}, {standing})"));
             }
             Event::Elected { topic, index, from, to, standing, .. } => {
-                format!("{topic}-{index} (broker {to} after {from}, {standing})")
+                named.push(|| format!("{topic}-{index} (broker {to} after {from}, {standing})"));
             }
             Event::Leaderless { topic, index, from, waits_for } => {
-                format!("{topic}-{index} (led by {from}, waits for any of {waits_for:?})")
+                named.push(|| format!("{topic}-{index} (led by {from}, waits for any of {waits_for:?})"));
             }
-            Event::Fenced { .. } | Event::Unfenced { .. } | Event::Stopping { .. } => continue,
-        };
-        if named.len() < NAMED_MAX {
-            named.push(name);
-        } else {
-            others += 1;
+            Event::Fenced { .. } | Event::Unfenced { .. } | Event::Stopping { .. } => {}
         }
     }
-    if others > 0 {
-        named.push(format!("and {others} more"));
-    }
-    (!named.is_empty()).then(|| named.join(", "))
+    named
 }
 
 #[cfg(test)]
@@ -144,9 +138,9 @@ mod tests {
     #[test]
     fn a_line_names_a_few_partitions_and_counts_the_others() {
         let many: Vec<Event> = (0..12).map(|index| elected(index, Standing::Unclean)).collect();
-        let line = names(many.iter()).expect("there are some");
+        let line = names(many.iter()).to_string();
         assert!(line.starts_with("t-0 (broker 2, unclean), t-1 "), "{line}");
         assert!(line.ends_with("t-9 (broker 2, unclean), and 2 more"), "{line}");
-        assert_eq!(names([].iter()), None);
+        assert!(names([].iter()).is_empty());
     }
 }

@@ -13,6 +13,7 @@ pub(crate) mod happened;
 pub(crate) mod hosted;
 pub(crate) mod isr;
 pub(crate) mod metadata;
+pub(crate) mod named;
 pub(crate) mod own_topic;
 pub(crate) mod partition;
 pub(crate) mod producer_ids;

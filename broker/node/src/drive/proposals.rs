@@ -19,6 +19,8 @@ pub(crate) struct Proposal {
     pub(crate) before: Vec<BrokerId>,
     /// The members wished for, with the broker epochs that they fetched under, -1 unknown.
     pub(crate) isr: Vec<(BrokerId, i64)>,
+    /// How far those are behind that are to leave, if any are.
+    pub(crate) why_shrunk: Option<String>,
 }
 
 /// Where leaders put their proposals.

@@ -1,6 +1,10 @@
 //! Drives this broker's membership: registers with the controller, sends signs of life, leaves in order.
 //!
 //! The controller of this process is asked first; when it does not lead, the node that does (`elsewhere`).
+//!
+//! Holds: why a registration is refused is told once, in words (`refused`), and again when another cause takes its place.
+
+mod refused;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,6 +23,8 @@ use tokio::time::{Instant, sleep_until};
 use super::controller::Answered;
 use super::elsewhere;
 use crate::node::Node;
+pub(crate) use refused::RefusedBrokers;
+use refused::in_words;
 
 /// Kafka's code for a cluster id that is not ours to join, used when the controller's answer has no code of its own.
 const UNKNOWN: i16 = -1;
@@ -52,6 +58,8 @@ struct Driver {
     /// Index of the metadata that the last answer rests on.
     index: u64,
     ended: Option<Ended>,
+    /// The code that the last registration was refused with, until one is accepted: that was told.
+    refused_with: Option<i16>,
 }
 
 /// Takes part until `stop` becomes true and the controller lets the broker go.
@@ -61,7 +69,7 @@ pub(crate) async fn run(
     identity: Identity,
     mut stop: watch::Receiver<bool>,
 ) -> Ended {
-    let mut driver = Driver { machine, node, identity, asked: None, index: 0, ended: None };
+    let mut driver = Driver { machine, node, identity, asked: None, index: 0, ended: None, refused_with: None };
     let mut applied = driver.node.metadata.watch();
     applied.mark_changed();
     let mut failed = driver.node.store.failed_dirs();
@@ -89,6 +97,7 @@ pub(crate) async fn run(
             (answered, index) = asked => {
                 driver.asked = None;
                 driver.index = index;
+                driver.tell_if_refused(&answered);
                 if matches!(answered, Input::Registered { .. } | Input::HeartbeatAnswered { .. }) {
                     driver.node.hears_the_controller();
                 }
@@ -118,6 +127,25 @@ impl Driver {
         for effect in effects {
             self.carry_out(effect);
         }
+    }
+
+    /// A registration comes again with every pause; its line does not.
+    fn tell_if_refused(&mut self, answered: &Input) {
+        match answered {
+            Input::Registered { .. } => self.refused_with = None,
+            // What a member is refused is a sign of life.
+            Input::Refused { code } if self.machine.epoch().is_none() => self.refused(*code),
+            _ => {}
+        }
+    }
+
+    fn refused(&mut self, code: i16) {
+        if self.refused_with.replace(code) == Some(code) {
+            return;
+        }
+        let session_timeout_ms = self.node.settings.now().membership.session_timeout_ms;
+        let why = in_words(code, self.node.id, session_timeout_ms);
+        tracing::warn!(broker = self.node.id, code, "the registration is refused: {why}");
     }
 
     fn dirs_failed(&mut self, failed: &BTreeSet<Uuid>) {
@@ -170,14 +198,11 @@ impl Driver {
             let input = match response {
                 Response::Refused(Refusal::NotController) => {
                     let told = elsewhere::register(&node.quorum, &asked, patience(&node)).await;
-                    if let Some(Input::Refused { code }) = told {
-                        tracing::warn!(code, "the registration was refused");
-                    }
                     told.unwrap_or(Input::Unreachable)
                 }
                 Response::RegisterBroker(Ok(epoch)) => Input::Registered { epoch },
                 Response::RegisterBroker(Err(error)) => {
-                    tracing::warn!(%error, "the registration was refused");
+                    node.controller.stats().refused_brokers.tell(&asked.broker, &error);
                     Input::Refused { code: error.code() }
                 }
                 other => {

@@ -46,7 +46,7 @@ impl Driver {
         }
     }
 
-    fn committed(&self, proposal: &Proposal, state: &PartitionState) {
+    fn committed(&mut self, proposal: &Proposal, state: &PartitionState) {
         if state.leader_epoch != proposal.leader_epoch {
             return;
         }
@@ -55,7 +55,8 @@ impl Driver {
         counter.fetch_add(1, Ordering::Relaxed);
         let Some(partition) = self.partition(proposal) else { return };
         let PartitionState { isr, partition_epoch, .. } = state.clone();
-        tracing::info!(topic = %partition.topic, partition = partition.index, from = ?proposal.before, to = ?isr, partition_epoch, "ISR updated");
+        tracing::debug!(topic = %partition.topic, partition = partition.index, from = ?proposal.before, to = ?isr, partition_epoch, "ISR updated");
+        self.told.updated(&partition.topic, partition.index, &proposal.before, &isr);
         partition.isr_committed(self.node.ticks.now(), proposal.leader_epoch, isr, partition_epoch);
     }
 

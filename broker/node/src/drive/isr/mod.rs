@@ -7,11 +7,12 @@
 //! ```
 //! Holds: at most one request is on its way for the whole broker, and whatever gathers meanwhile goes with the next. A leader
 //! has at most one proposal open, so the queue is bounded by the partitions. Every proposal is answered: by the controller, or
-//! as lost.
+//! as lost. What becomes of many ISRs at once is one line of the log, not later than the next tick.
 //!
 //! Read next: `ballast_core::replica` (what answers mean), `drive::partition::replicas`.
 
 mod answer;
+mod told;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,8 +25,10 @@ use ballast_net::BoxFuture;
 use ballast_wire::{PartitionIndex, Uuid};
 use tokio::time::{Instant, sleep_until, timeout};
 
+use super::named::Named;
 use super::proposals::{Proposal, Wishes};
 use crate::node::Node;
+use told::Told;
 
 /// Proposals in one request.
 const PROPOSALS_MAX: usize = 1_000;
@@ -41,13 +44,14 @@ const TICK_MS_MIN: Tick = 10;
 /// Runs as long as the broker.
 pub(crate) async fn run(mut wishes: Wishes, node: Arc<Node>) {
     let next_tick = node.ticks.now() + tick_ms(&node);
-    let mut driver = Driver { node, asked: None, again: BTreeSet::new(), next_tick, not_before: 0, backoff_ms: 0 };
+    let (again, told) = (BTreeSet::new(), Told::default());
+    let mut driver = Driver { node, asked: None, again, next_tick, not_before: 0, backoff_ms: 0, told };
     loop {
         match driver.next_event(&mut wishes).await {
             Event::Wished(proposals) => driver.ask(proposals),
             Event::Answered(asked, answer) => driver.answered(&asked, answer),
             Event::Time => driver.tick(),
-            Event::Closed => return,
+            Event::Closed => return driver.told.tell(),
         }
     }
 }
@@ -80,6 +84,8 @@ struct Driver {
     /// No request before.
     not_before: Tick,
     backoff_ms: Tick,
+    /// ISRs that were put in place since the last tick.
+    told: Told,
 }
 
 impl Driver {
@@ -118,6 +124,10 @@ impl Driver {
 
     fn ask(&mut self, proposals: Vec<Proposal>) {
         let open: Open = proposals.into_iter().map(|proposal| ((proposal.topic, proposal.index), proposal)).collect();
+        // What nobody decided comes again with every pause: it was told.
+        if self.backoff_ms == 0 {
+            self.tell_of_shrinking(&open);
+        }
         let partitions = open.values().map(|proposal| IsrChange {
             topic: proposal.topic,
             index: proposal.index,
@@ -140,6 +150,19 @@ impl Driver {
         self.asked = Some((open, answer));
     }
 
+    fn tell_of_shrinking(&self, open: &Open) {
+        let mut named = Named::default();
+        for proposal in open.values() {
+            let Some(why) = &proposal.why_shrunk else { continue };
+            if let Some(partition) = self.node.store.hosted.by_id(proposal.topic, proposal.index) {
+                named.push(|| format!("{}-{} ({})", partition.topic, partition.index, why.trim_matches([' ', ';'])));
+            }
+        }
+        if !named.is_empty() {
+            tracing::info!(partitions = named.count(), %named, "shrinking ISRs: replicas are out of sync");
+        }
+    }
+
     /// The time: for those that ask again, and for all when it is their turn.
     fn tick(&mut self) {
         let now = self.node.ticks.now();
@@ -153,15 +176,21 @@ impl Driver {
             self.next_tick = now + tick_ms(&self.node);
             let silence_ms = self.node.settings.now().membership.session_timeout_ms;
             let is_silent = self.node.controller_is_silent(now, silence_ms);
-            let mut is_cut_off = false;
+            self.told.tell();
+            let (mut is_cut_off, mut stranded) = (false, Named::default());
             for partition in self.node.store.hosted.all() {
                 partition.tick(now);
                 if is_silent {
-                    partition.controller_is_silent(now, silence_ms);
+                    if partition.controller_is_silent(now, silence_ms) {
+                        stranded.push(|| format!("{}-{}", partition.topic, partition.index));
+                    }
                     is_cut_off |= partition.is_stranded();
                 } else {
                     partition.controller_is_heard();
                 }
+            }
+            if !stranded.is_empty() {
+                tracing::warn!(partitions = stranded.count(), named = %stranded, "neither the controller nor the ISR is heard of: clients are sent away");
             }
             self.node.cut_off.store(is_cut_off, Ordering::Release);
         }

@@ -74,12 +74,13 @@ impl Partition {
         let before = leader.isr().to_vec();
         let has = |id: &BrokerId| isr.iter().any(|(member, _)| member == id);
         let leaving: Vec<BrokerId> = before.iter().copied().filter(|id| !has(id)).collect();
-        if !leaving.is_empty() {
+        let why_shrunk = (!leaving.is_empty()).then(|| {
             let to: Vec<BrokerId> = isr.iter().map(|(id, _)| *id).collect();
             let (high, end) = (leader.high(), self.log.end());
             let why = lags(leader, &leaving, end);
-            tracing::info!(topic = %self.topic, partition = self.index, from = ?before, ?to, high_watermark = high, end_offset = end, "shrinking ISR; out of sync:{why}");
-        }
+            tracing::debug!(topic = %self.topic, partition = self.index, from = ?before, ?to, high_watermark = high, end_offset = end, "shrinking ISR; out of sync:{why}");
+            why
+        });
         if let Some((joiner, _)) = isr.iter().find(|(id, _)| !before.contains(id)) {
             tracing::trace!(target: TOLD, topic = %self.topic, partition = self.index, joiner, "proposes");
         }
@@ -90,6 +91,7 @@ impl Partition {
             partition_epoch,
             before,
             isr,
+            why_shrunk,
         });
     }
 
@@ -105,16 +107,18 @@ impl Partition {
 
     /// Told while the controller is silent, for `silence_ms` by now: a leader whose ISR is silent as well is on the
     /// wrong side of a cut. Who waits for it, and who comes, is sent to look for another leader instead of waiting for
-    /// a time-out.
-    pub(crate) fn controller_is_silent(&self, now: Tick, silence_ms: Tick) {
+    /// a time-out. Is that new?
+    pub(crate) fn controller_is_silent(&self, now: Tick, silence_ms: Tick) -> bool {
         let leads_in_vain = self.leader(|leader| leader.misses_a_member(now, silence_ms)).unwrap_or(false);
-        if leads_in_vain && !self.stranded.swap(true, Ordering::AcqRel) {
-            tracing::warn!(topic = %self.topic, partition = self.index, "neither the controller nor the ISR is heard of: clients are sent away");
+        let is_new = leads_in_vain && !self.stranded.swap(true, Ordering::AcqRel);
+        if is_new {
+            tracing::debug!(topic = %self.topic, partition = self.index, "neither the controller nor the ISR is heard of");
         }
         if leads_in_vain {
             self.waiters.fail_produces(0, &AppendError::Dropped);
             self.waiters.wake_fetches();
         }
+        is_new
     }
 
     /// The controller is heard of again: what it says about the leader counts.

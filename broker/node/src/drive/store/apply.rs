@@ -13,6 +13,7 @@ use ballast_log::{DiskError, LogError};
 use ballast_wire::{BrokerId, NO_LEADER, PartitionIndex, Uuid};
 
 use super::{Store, dir};
+use crate::drive::named::Named;
 use crate::drive::partition::{LeaderHint, Partition};
 
 impl Store {
@@ -49,13 +50,17 @@ impl Store {
         *self.image.lock() = Arc::clone(image);
     }
 
-    fn apply_partitions(&self, image: &Image, partitions: &BTreeSet<(Uuid, PartitionIndex)>) {
+    pub(super) fn apply_partitions(&self, image: &Image, partitions: &BTreeSet<(Uuid, PartitionIndex)>) {
+        let mut unmade = Named::default();
         for (topic, index) in partitions {
-            self.apply_partition(image, *topic, *index);
+            self.apply_partition(image, *topic, *index, &mut unmade);
+        }
+        if !unmade.is_empty() {
+            tracing::error!(partitions = unmade.count(), named = %unmade, "partitions cannot be made; trying again");
         }
     }
 
-    pub(super) fn apply_partition(&self, image: &Image, topic: Uuid, index: PartitionIndex) {
+    fn apply_partition(&self, image: &Image, topic: Uuid, index: PartitionIndex, unmade: &mut Named) {
         let Some(topic) = image.topic_by_id(topic) else { return };
         let Some(state) = topic.partition(index) else { return };
         let hosted = self.hosted.by_id(topic.id, index);
@@ -73,7 +78,7 @@ impl Store {
             self.config.placements.tell(topic.id, index);
             return;
         }
-        let Some(partition) = hosted.or_else(|| self.make(topic, index)) else { return };
+        let Some(partition) = hosted.or_else(|| self.make(topic, index, unmade)) else { return };
         let settings = self.topic_settings(image, &topic.name);
         let registered = image.broker(self.config.me).is_some_and(|me| me.incarnation == self.config.incarnation);
         if state.leader == self.config.me && registered {
@@ -101,8 +106,8 @@ impl Store {
         }
     }
 
-    /// Makes a partition that is new here; what stands in the way is remembered and tried again.
-    fn make(&self, topic: &Arc<Topic>, index: PartitionIndex) -> Option<Arc<Partition>> {
+    /// Makes a partition that is new here; what stands in the way is remembered and tried again, and told the first time.
+    fn make(&self, topic: &Arc<Topic>, index: PartitionIndex, unmade: &mut Named) -> Option<Arc<Partition>> {
         let key = (topic.id, index);
         loop {
             let dir = self.preferred_dir(&topic.name, index).or_else(|| self.least_used_dir())?;
@@ -114,10 +119,11 @@ impl Store {
                 // Nothing was lost with it, but nothing can be made there: in another one, then.
                 Err(LogError::Disk(error)) if !error.is_passing() => self.dir_failed(&dir, &error.to_string()),
                 Err(error) => {
-                    if !self.broken.lock().contains_key(&key) {
-                        tracing::error!(topic = %topic.name, partition = index, %error, "a partition cannot be made; trying again");
+                    tracing::debug!(topic = %topic.name, partition = index, %error, "a partition cannot be made");
+                    let name = format!("{}-{index} ({error})", topic.name);
+                    if self.broken.lock().insert(key, error).is_none() {
+                        unmade.push(|| name);
                     }
-                    self.broken.lock().insert(key, error);
                     return None;
                 }
             }

@@ -3,6 +3,7 @@
 //! One round each second, off the acknowledgement path, on the disk's threads. The background sync bounds what a power cut
 //! can take from acks=all without `flush.messages` (docs/decisions, durability levels); an ephemeral disk has none.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -152,13 +153,9 @@ impl Store {
             return;
         }
         let image = Arc::clone(&self.image.lock());
-        let broken: Vec<_> = self.broken.lock().keys().copied().collect();
-        let mut made = false;
-        for (topic, index) in broken {
-            self.apply_partition(&image, topic, index);
-            made |= self.hosted.by_id(topic, index).is_some();
-        }
-        if made {
+        let broken: BTreeSet<_> = self.broken.lock().keys().copied().collect();
+        self.apply_partitions(&image, &broken);
+        if broken.iter().any(|(topic, index)| self.hosted.by_id(*topic, *index).is_some()) {
             self.late.send_modify(|times| *times += 1);
         }
     }
