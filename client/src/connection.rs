@@ -140,6 +140,9 @@ impl Connection {
             address: self.link.address.clone(),
             what: match self.versions.range(key.0) {
                 Some((min, max)) => format!("{key} {} to {} (it has {min} to {max})", ours.0, ours.1),
+                None if key == ApiKey::METADATA && self.versions.range(ApiKey::VOTE.0).is_some() => {
+                    format!("{key}: it is a controller's listener, name a broker's")
+                }
                 None => key.to_string(),
             },
         })

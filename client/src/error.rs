@@ -35,14 +35,14 @@ pub enum ClientError {
         reason: String,
     },
     /// No answer in time. The request may or may not have taken effect.
-    #[error("{what} was not done within {after:?}{}", because(last))]
+    #[error("{what} was not done within {}{}", rounded(*after), because(what, last.as_deref()))]
     TimedOut {
         /// What was waited for.
         what: String,
         /// How long.
         after: Duration,
         /// The last failure before, if there was one.
-        last: Option<String>,
+        last: Option<Box<ClientError>>,
     },
     /// The broker does not offer what we need.
     #[error("{address} does not offer {what}")]
@@ -110,6 +110,15 @@ impl ClientError {
         }
     }
 
+    /// The broker's code, if this is a refusal, or if refusals went on until time was up.
+    #[must_use]
+    pub fn last_code(&self) -> Option<ErrorCode> {
+        match self {
+            ClientError::TimedOut { last: Some(last), .. } => last.last_code(),
+            other => other.code(),
+        }
+    }
+
     /// Does it hint that leaders or addresses have changed?
     #[must_use]
     pub fn means_stale_metadata(&self) -> bool {
@@ -121,13 +130,54 @@ impl ClientError {
     }
 }
 
-fn because(last: &Option<String>) -> String {
-    last.as_ref().map(|last| format!(": {last}")).unwrap_or_default()
+/// What stood in the way of `what`, which was named already.
+fn because(what: &str, last: Option<&ClientError>) -> String {
+    match last {
+        None => String::new(),
+        Some(ClientError::Refused { what: same, code, message }) if same == what => {
+            format!(": {}", refusal(*code, message.as_deref()))
+        }
+        Some(last) => format!(": {last}"),
+    }
+}
+
+/// A span as people wait for it: `250 ms`, `9.6 s`, `30 s`.
+fn rounded(span: Duration) -> String {
+    if span < Duration::from_secs(1) {
+        return format!("{} ms", span.as_millis());
+    }
+    let seconds = format!("{:.1}", span.as_secs_f64());
+    format!("{} s", seconds.strip_suffix(".0").unwrap_or(&seconds))
 }
 
 fn refusal(code: ErrorCode, message: Option<&str>) -> String {
     match message {
         Some(message) if !message.is_empty() => format!("{} ({})", message.trim_end_matches('.'), code.name()),
         _ => code.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ran_out_of_time_is_named_once_and_its_time_is_rounded() {
+        let refused = |what: &str| Some(Box::new(ClientError::refused(what, ErrorCode::REQUEST_TIMED_OUT)));
+        let late = |last| ClientError::TimedOut {
+            what: "adding voter 9".to_owned(),
+            after: Duration::from_micros(9_588_866),
+            last,
+        };
+        assert_eq!(late(None).to_string(), "adding voter 9 was not done within 9.6 s");
+        let same = late(refused("adding voter 9"));
+        assert_eq!(same.to_string(), "adding voter 9 was not done within 9.6 s: REQUEST_TIMED_OUT (7)");
+        assert_eq!((same.code(), same.last_code()), (None, Some(ErrorCode::REQUEST_TIMED_OUT)));
+        let other = late(refused("asking for metadata")).to_string();
+        assert!(other.ends_with("9.6 s: asking for metadata: REQUEST_TIMED_OUT (7)"), "{other}");
+        assert_eq!(
+            [250, 2_000, 9_970, 61_200].map(Duration::from_millis).map(rounded),
+            ["250 ms", "2 s", "10 s", "61.2 s"]
+        );
     }
 }

@@ -59,7 +59,7 @@ impl Retry {
                 _ => ClientError::TimedOut {
                     what: self.what.clone(),
                     after: self.started.elapsed(),
-                    last: Some(failed.to_string()),
+                    last: Some(Box::new(failed)),
                 },
             });
         }

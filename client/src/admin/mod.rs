@@ -46,8 +46,10 @@ impl Admin {
         Admin { cluster }
     }
 
+    /// How long a broker may work on a request.
     fn timeout_ms(&self) -> i32 {
-        i32::try_from(self.cluster.config().request_timeout.as_millis()).unwrap_or(i32::MAX)
+        let config = self.cluster.config();
+        i32::try_from(config.request_timeout.min(config.api_timeout).as_millis()).unwrap_or(i32::MAX)
     }
 }
 

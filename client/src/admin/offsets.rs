@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use ballast_net::BoxFuture;
 use ballast_wire::{BrokerId, LeaderEpoch, Offset, PartitionIndex};
 use kafka_protocol::messages::delete_records_request::{DeleteRecordsPartition, DeleteRecordsTopic};
 use kafka_protocol::messages::list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic};
@@ -15,9 +16,13 @@ use kafka_protocol::messages::{
     OffsetForLeaderEpochResponse,
 };
 use kafka_protocol::protocol::Request;
+use tokio::time::{Instant, sleep, timeout_at};
 
 use super::{Admin, topic_name};
+use crate::cluster::next_done;
 use crate::{ClientError, ErrorCode, Lane};
+
+const LOOKING_UP: &str = "looking up offsets";
 
 /// Which offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,31 +79,80 @@ impl Admin {
         &self,
         wanted: &BTreeMap<Key, OffsetSpec>,
     ) -> Result<BTreeMap<Key, ListedOffset>, ClientError> {
-        let build = |version, part: &BTreeMap<Key, OffsetSpec>| {
-            let row = |topic: &str, partition, spec: &OffsetSpec| {
-                let epoch = if version >= 4 { self.epoch(topic, partition) } else { -1 };
-                ListOffsetsPartition::default()
-                    .with_partition_index(partition)
-                    .with_current_leader_epoch(epoch)
-                    .with_timestamp(spec.number())
-            };
-            let topics = by_topic(part, row)
-                .map(|(topic, rows)| ListOffsetsTopic::default().with_name(topic_name(topic)).with_partitions(rows));
-            let request = ListOffsetsRequest::default().with_replica_id((-1).into()).with_topics(topics.collect());
-            if version >= 10 { request.with_timeout_ms(self.timeout_ms()) } else { request }
-        };
-        let rows = |answer: ListOffsetsResponse| {
-            let mut found = Vec::new();
-            for topic in answer.topics {
-                for row in topic.partitions {
-                    let ListOffsetsPartitionResponse { offset, timestamp, leader_epoch, .. } = row;
-                    let listed = ListedOffset { offset, timestamp, leader_epoch };
-                    found.push(((topic.name.to_string(), row.partition_index), ErrorCode(row.error_code), listed));
-                }
+        self.ask_leaders(LOOKING_UP, wanted, |version, part| self.list_request(version, part), listed).await
+    }
+
+    /// Looks up one offset for each partition, as far as leaders tell within `limit`; for the others, why not. The topics
+    /// must be known by now.
+    pub async fn list_offsets_within(
+        &self,
+        wanted: &BTreeMap<Key, OffsetSpec>,
+        limit: Duration,
+    ) -> BTreeMap<Key, Result<ListedOffset, ClientError>> {
+        let deadline = Instant::now() + limit;
+        let mut found = BTreeMap::new();
+        let mut open = wanted.clone();
+        loop {
+            let mut failed = None;
+            let parts = self.by_leader(&open, &mut failed);
+            let ask = |(leader, part)| Box::pin(self.list_once(leader, part, deadline)) as BoxFuture<'_, _>;
+            let mut asked: Vec<BoxFuture<'_, _>> = parts.into_iter().map(ask).collect();
+            while !asked.is_empty() {
+                found.extend(next_done(&mut asked).await);
             }
-            found
+            // Nobody leads these.
+            for key in open.keys().filter(|key| !found.contains_key(*key)).cloned().collect::<Vec<_>>() {
+                let why = ClientError::refused(LOOKING_UP, ErrorCode::LEADER_NOT_AVAILABLE);
+                found.insert(key, Err(why));
+            }
+            open.retain(|key, _| matches!(found.get(key), Some(Err(error)) if error.is_retriable()));
+            if open.is_empty() || Instant::now() + self.cluster.config().retry_backoff >= deadline {
+                return found;
+            }
+            sleep(self.cluster.config().retry_backoff).await;
+            self.cluster.mark_stale();
+            // Without newer metadata the same leaders are asked.
+            let _ = timeout_at(deadline, self.cluster.refresh_if_needed()).await;
+        }
+    }
+
+    async fn list_once(
+        &self,
+        leader: BrokerId,
+        part: BTreeMap<Key, OffsetSpec>,
+        deadline: Instant,
+    ) -> BTreeMap<Key, Result<ListedOffset, ClientError>> {
+        let limit = deadline.saturating_duration_since(Instant::now());
+        let asked = async {
+            let connection = self.cluster.connection(leader, Lane::Control).await?;
+            connection.call_versioned(|version| self.list_request(version, &part), limit).await
         };
-        self.ask_leaders("looking up offsets", wanted, build, rows).await
+        let late = || ClientError::TimedOut { what: format!("asking broker {leader}"), after: limit, last: None };
+        match timeout_at(deadline, asked).await.unwrap_or_else(|_| Err(late())) {
+            Ok((_, answer)) => {
+                let rows = listed(answer).into_iter().filter(|(key, ..)| part.contains_key(key));
+                let result = |code: ErrorCode, listed| match code.ok() {
+                    Ok(()) => Ok(listed),
+                    Err(code) => Err(ClientError::refused(LOOKING_UP, code)),
+                };
+                rows.map(|(key, code, listed)| (key, result(code, listed))).collect()
+            }
+            Err(error) => part.into_keys().map(|key| (key, Err(error.clone()))).collect(),
+        }
+    }
+
+    fn list_request(&self, version: i16, part: &BTreeMap<Key, OffsetSpec>) -> ListOffsetsRequest {
+        let row = |topic: &str, partition, spec: &OffsetSpec| {
+            let epoch = if version >= 4 { self.epoch(topic, partition) } else { -1 };
+            ListOffsetsPartition::default()
+                .with_partition_index(partition)
+                .with_current_leader_epoch(epoch)
+                .with_timestamp(spec.number())
+        };
+        let topics = by_topic(part, row)
+            .map(|(topic, rows)| ListOffsetsTopic::default().with_name(topic_name(topic)).with_partitions(rows));
+        let request = ListOffsetsRequest::default().with_replica_id((-1).into()).with_topics(topics.collect());
+        if version >= 10 { request.with_timeout_ms(self.timeout_ms()) } else { request }
     }
 
     /// Moves the start of logs up to an offset (-1: to the high watermark). Gives the starts that hold now.
@@ -218,6 +272,18 @@ impl Admin {
         }
         parts
     }
+}
+
+fn listed(answer: ListOffsetsResponse) -> Vec<(Key, ErrorCode, ListedOffset)> {
+    let mut found = Vec::new();
+    for topic in answer.topics {
+        for row in topic.partitions {
+            let ListOffsetsPartitionResponse { offset, timestamp, leader_epoch, .. } = row;
+            let listed = ListedOffset { offset, timestamp, leader_epoch };
+            found.push(((topic.name.to_string(), row.partition_index), ErrorCode(row.error_code), listed));
+        }
+    }
+    found
 }
 
 /// Takes over the rows of one answer: what is answered leaves `open`, what failed for good ends the call.

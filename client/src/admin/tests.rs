@@ -9,9 +9,10 @@ use kafka_protocol::messages::describe_groups_response::DescribedGroup;
 use kafka_protocol::messages::elect_leaders_response::{PartitionResult, ReplicaElectionResult};
 use kafka_protocol::messages::find_coordinator_response::Coordinator;
 use kafka_protocol::messages::list_groups_response::ListedGroup as ListedRow;
+use kafka_protocol::messages::list_offsets_response::{ListOffsetsPartitionResponse, ListOffsetsTopicResponse};
 use kafka_protocol::messages::{
     ConsumerGroupDescribeResponse, DescribeGroupsResponse, ElectLeadersRequest, ElectLeadersResponse,
-    FindCoordinatorRequest, FindCoordinatorResponse, GroupId, ListGroupsResponse,
+    FindCoordinatorRequest, FindCoordinatorResponse, GroupId, ListGroupsResponse, ListOffsetsResponse,
 };
 
 use super::*;
@@ -160,4 +161,30 @@ async fn an_election_tells_of_each_partition_whether_it_was_needed() {
     let of = |partition| elected[&("t".to_owned(), partition)].clone();
     assert_eq!((of(0), of(1)), (Ok(true), Ok(false)));
     assert_eq!(of(2).unwrap_err().code(), Some(ErrorCode::ELIGIBLE_LEADERS_NOT_AVAILABLE));
+}
+
+#[tokio::test(start_paused = true)]
+async fn offsets_that_leaders_do_not_tell_in_time_leave_the_others_alone() {
+    let row = |index, code| ListOffsetsPartitionResponse::default().with_partition_index(index).with_error_code(code);
+    // Broker 1 has lost the disk of partition 1; broker 2 says nothing at all; nobody leads partition 3.
+    let (fake, admin) = brokers(move |asked| match (asked.key, asked.port) {
+        (ApiKey::LIST_OFFSETS, 1) => {
+            let rows = vec![row(0, 0).with_offset(7), row(1, 56).with_offset(-1)];
+            let topic = ListOffsetsTopicResponse::default().with_name(topic_name("t")).with_partitions(rows);
+            Some(Reply::of(&ListOffsetsResponse::default().with_topics(vec![topic]), asked.version))
+        }
+        (ApiKey::LIST_OFFSETS, _) => Some(Reply::Silence),
+        _ => None,
+    });
+    fake.set_topology(&[1, 2], "t", &[(1, 5), (1, 5), (2, 5), (-1, 5)]);
+    admin.cluster.topics_there_are(&["t"]).await.unwrap();
+    let wanted = (0..4).map(|index| (("t".to_owned(), index), OffsetSpec::Latest)).collect();
+    let (started, limit) = (tokio::time::Instant::now(), std::time::Duration::from_secs(2));
+    let found = admin.list_offsets_within(&wanted, limit).await;
+    assert!(started.elapsed() <= limit, "{:?}", started.elapsed());
+    let of = |index| found[&("t".to_owned(), index)].as_ref();
+    assert_eq!(of(0).unwrap().offset, 7);
+    assert_eq!(of(1).unwrap_err().code(), Some(ErrorCode::KAFKA_STORAGE_ERROR));
+    assert!(matches!(of(2), Err(ClientError::TimedOut { .. })), "{:?}", of(2));
+    assert_eq!(of(3).unwrap_err().code(), Some(ErrorCode::LEADER_NOT_AVAILABLE));
 }

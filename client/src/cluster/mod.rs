@@ -6,7 +6,7 @@
 //!      call(Any | Controller | Broker) ─────────────┴──> pool of connections
 //! ```
 //! Holds: the bootstrap list is asked whenever no known broker answers (KIP-899), so a cluster that moved as a whole is
-//! found again.
+//! found again. Who accepts a connection and says nothing (a stopped process) is not waited for alone.
 //!
 //! Read next: `pool` (connections), `refresh` (metadata), then `admin`, `producer`, `consumer`.
 
@@ -17,12 +17,16 @@ mod refresh;
 mod tests;
 
 use std::collections::BTreeMap;
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
 
-use ballast_net::random_below;
+use ballast_net::{BoxFuture, random_below};
 use ballast_wire::{BrokerId, LeaderEpoch, PartitionIndex};
 use kafka_protocol::protocol::Request;
 use parking_lot::Mutex;
+use tokio::time::{sleep, timeout};
 
 pub use coordinator::Coordinator;
 pub use pool::Lane;
@@ -33,6 +37,9 @@ use crate::retry::Retry;
 use crate::{ClientError, Connection, ErrorCode, World};
 use pool::{Node, Pool};
 use refresh::View;
+
+/// After so long the next broker is tried, while the one before may still answer.
+const NEXT_AFTER: Duration = Duration::from_secs(2);
 
 /// Whom to ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,7 +146,8 @@ impl Cluster {
         opened
     }
 
-    /// A connection to whoever answers: one that is open, else known brokers, else the bootstrap list.
+    /// A connection to whoever answers first: one that is open, else known brokers, else the bootstrap list, one after the
+    /// other, the next no later than two seconds after the one before.
     ///
     /// # Errors
     /// `NoBroker` if none can be reached.
@@ -157,15 +165,30 @@ impl Cluster {
         let bootstrap = config.bootstrap_servers.iter().enumerate();
         candidates.extend(bootstrap.map(|(at, (host, port))| (Node::Bootstrap(at), host.clone(), *port)));
         let mut last = String::new();
-        for (node, host, port) in candidates {
-            match pool.get((node, Lane::Control), (&host, port), world, config).await {
+        let mut candidates = candidates.iter();
+        let mut attempts: Vec<BoxFuture<'_, _>> = Vec::new();
+        loop {
+            match candidates.next() {
+                Some((node, host, port)) => {
+                    attempts.push(Box::pin(pool.get((*node, Lane::Control), (host, *port), world, config)));
+                }
+                None if attempts.is_empty() => {
+                    return Err(ClientError::NoBroker { bootstrap: config.bootstrap(), last });
+                }
+                None => {}
+            }
+            let done = tokio::select! {
+                biased;
+                done = next_done(&mut attempts) => done,
+                () = sleep(NEXT_AFTER), if candidates.len() > 0 => continue,
+            };
+            match done {
                 Ok(open) => return Ok(open),
                 Err(e @ (ClientError::Unsupported { .. } | ClientError::BadAnswer { .. })) => return Err(e),
                 Err(ClientError::Connect { reason, .. } | ClientError::Disconnected { reason, .. }) => last = reason,
                 Err(e) => last = e.to_string(),
             }
         }
-        Err(ClientError::NoBroker { bootstrap: config.bootstrap(), last })
     }
 
     /// Attempts at `what`, with the configured pauses, for at most `default.api.timeout.ms`.
@@ -190,7 +213,9 @@ impl Cluster {
     ) -> Result<(i16, R::Response), ClientError> {
         let mut retry = self.retry(what);
         loop {
-            let failed = match self.call_once(target, &build).await {
+            // No question outlives the call.
+            let limit = self.inner.config.request_timeout.min(retry.left());
+            let failed = match self.call_once(target, &build, limit).await {
                 Ok((version, answer)) => match check(&answer) {
                     Ok(()) => return Ok((version, answer)),
                     Err(e) => e,
@@ -210,6 +235,7 @@ impl Cluster {
         &self,
         target: Target<'_>,
         build: &impl Fn(i16) -> R,
+        limit: Duration,
     ) -> Result<(i16, R::Response), ClientError> {
         let connection = match target {
             Target::Any => self.any_connection().await?,
@@ -226,10 +252,28 @@ impl Cluster {
                 self.refresh_if_needed().await?;
                 match self.metadata().controller {
                     -1 => self.any_connection().await?,
-                    id => self.connection(id, Lane::Control).await?,
+                    // Others pass it on as well.
+                    id => match timeout(NEXT_AFTER, self.connection(id, Lane::Control)).await {
+                        Ok(opened) => opened?,
+                        Err(_) => self.any_connection().await?,
+                    },
                 }
             }
         };
-        connection.call_versioned(build, self.inner.config.request_timeout).await
+        connection.call_versioned(build, limit).await
     }
+}
+
+/// The result of the first of `attempts` that is done; it is taken out. There must be one.
+pub(crate) async fn next_done<T>(attempts: &mut Vec<BoxFuture<'_, T>>) -> T {
+    poll_fn(|cx| {
+        for at in 0..attempts.len() {
+            if let Poll::Ready(done) = attempts[at].as_mut().poll(cx) {
+                drop(attempts.swap_remove(at));
+                return Poll::Ready(done);
+            }
+        }
+        Poll::Pending
+    })
+    .await
 }

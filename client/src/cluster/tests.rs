@@ -107,6 +107,58 @@ async fn the_first_bootstrap_address_that_answers_is_enough() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_broker_that_says_nothing_is_not_waited_for_alone_and_counts_if_nobody_else_answers() {
+    let frozen = |frozen: u16| {
+        Fake::new(move |asked| (asked.key == ApiKey::API_VERSIONS && asked.port == frozen).then_some(Reply::Silence))
+    };
+    let started = tokio::time::Instant::now();
+    let opened = frozen(1).cluster(&[1, 2]).any_connection().await.unwrap();
+    assert_eq!((opened.address(), started.elapsed()), ("fake:2", NEXT_AFTER));
+    // The first is slow, not dead: it may still win.
+    let slow = Fake::new(|asked| match (asked.key, asked.port) {
+        (ApiKey::API_VERSIONS, 1) => {
+            let row = ApiVersion::default().with_api_key(3).with_max_version(12);
+            let body = encoded(&ApiVersionsResponse::default().with_api_keys(vec![row]), asked.version);
+            Some(Reply::Later(3 * SECOND, body))
+        }
+        (ApiKey::API_VERSIONS, _) => Some(Reply::Silence),
+        _ => None,
+    });
+    assert_eq!(slow.cluster(&[1, 2]).any_connection().await.unwrap().address(), "fake:1");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_controller_is_asked_goes_elsewhere_when_the_broker_named_for_it_says_nothing() {
+    let fake = Fake::new(|asked| match (asked.key, asked.port) {
+        (ApiKey::API_VERSIONS, 1) => Some(Reply::Silence),
+        (ApiKey::LIST_OFFSETS, _) => Some(Reply::of(&ListOffsetsResponse::default(), asked.version)),
+        _ => None,
+    });
+    fake.set_topology(&[1, 2], "t", &[]);
+    let cluster = fake.cluster(&[2]);
+    cluster.call(Target::Controller, "asking", |_| list_offsets(), |_| Ok(())).await.unwrap();
+    assert_eq!(fake.asked_for(ApiKey::LIST_OFFSETS)[0].port, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_ends_with_its_time_also_while_a_question_is_open() {
+    let fake = Fake::new(|asked| (asked.key == ApiKey::LIST_OFFSETS).then_some(Reply::Silence));
+    let cluster = fake.cluster(&[1]);
+    let started = tokio::time::Instant::now();
+    let error = cluster.call(Target::Any, "asking", |_| list_offsets(), |_| Ok(())).await.unwrap_err();
+    assert!(matches!(error, ClientError::TimedOut { .. }), "{error}");
+    assert!(started.elapsed() <= cluster.config().api_timeout, "{:?}", started.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_controllers_listener_is_told_from_a_broker() {
+    let fake = Fake::new(|_| None);
+    *fake.versions.lock() = vec![(18, 0, 4), (52, 0, 1)];
+    let error = fake.cluster(&[1]).all_topics().await.unwrap_err();
+    assert_eq!(error.to_string(), "fake:1 does not offer Metadata: it is a controller's listener, name a broker's");
+}
+
+#[tokio::test(start_paused = true)]
 async fn when_every_known_broker_is_gone_the_bootstrap_list_is_asked_again() {
     let fake = Fake::new(|_| None);
     fake.set_topology(&[11, 12], "t", &[(11, 0)]);

@@ -93,7 +93,7 @@ impl Producer {
             Err(ClientError::TimedOut {
                 what,
                 after: config.max_block,
-                last: self.shared.ledger.take_error().map(|e| e.to_string()),
+                last: self.shared.ledger.take_error().map(Box::new),
             })
         })
     }

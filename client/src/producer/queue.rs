@@ -403,7 +403,7 @@ impl PartitionQueue {
 }
 
 fn late(limit: Duration, last: Option<&ClientError>) -> ClientError {
-    let last = last.map(ToString::to_string);
+    let last = last.cloned().map(Box::new);
     ClientError::TimedOut { what: "delivering a batch".to_owned(), after: limit, last }
 }
 

@@ -62,7 +62,7 @@ impl Member {
         if !self.has_joined && now.duration_since(since) >= self.patience.first_join {
             let what = format!("joining group {}", self.config.group_id);
             let after = now.duration_since(since);
-            return self.fail(ClientError::TimedOut { what, after, last: Some(error.to_string()) }, out);
+            return self.fail(ClientError::TimedOut { what, after, last: Some(Box::new(error)) }, out);
         }
         tracing::debug!(group = self.config.group_id, %error, "will ask the coordinator again");
         let doubled = self.patience.pause.saturating_mul(1 << self.failures.min(10));
