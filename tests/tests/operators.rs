@@ -82,6 +82,25 @@ fn a_dead_broker_and_what_it_leaves_behind_are_explained() {
 }
 
 #[test]
+fn a_cluster_without_a_controller_names_the_voters_that_do_not_answer() {
+    let mut nodes = three();
+    let led = until(&nodes, "cluster describe", |told| told["controller"].is_i64());
+    assert_eq!(led["controller"], json(&nodes, "cluster quorum")["leader"], "the leader of the quorum, not any broker");
+    nodes.node_mut(2).kill();
+    nodes.node_mut(3).kill();
+    let told = until(&nodes, "cluster describe", |told| told["controller"].is_null());
+    let note = told["notes"][0].as_str().expect("it is explained");
+    assert!(note.starts_with("no active controller: no majority of the voters answers (2 127.0.0.1:"), "{note}");
+    let (text, _, _) = run(&nodes, "cluster describe");
+    assert!(text.lines().any(|line| line.split_whitespace().eq(["controller", "none"])), "{text}");
+    let (_, refused, status) = run(&nodes, "topic create orders");
+    assert_eq!(status, 1, "{refused}");
+    let expected =
+        "ballast: creating topic orders: no active controller: no majority of the voters answers (2 127.0.0.1:";
+    assert!(refused.starts_with(expected), "{refused}");
+}
+
+#[test]
 fn a_frozen_broker_is_told_as_silent_before_it_is_fenced() {
     // It stays unfenced for as long as the test runs.
     let nodes = Nodes::start(3, None, &["broker.session.timeout.ms=600000"]);
@@ -95,6 +114,10 @@ fn a_frozen_broker_is_told_as_silent_before_it_is_fenced() {
     let why = row["trouble"]["why"].as_str().expect("it is explained");
     assert!(why.starts_with("it does not answer here ("), "{why}");
     assert_eq!(told["nodes"][0]["silent"], false);
+    let told = json(&nodes, "cluster describe");
+    assert_eq!(told["silent_brokers"], serde_json::json!([frozen]), "{told:#}");
+    let note = told["notes"][0].as_str().expect("it is explained");
+    assert!(note.starts_with(&format!("broker {frozen} is silent: it does not answer here (")), "{note}");
     nodes.thaw(frozen);
     until(&nodes, "cluster nodes", |told| told["nodes"][usize::from(frozen) - 1]["silent"] == false);
 }

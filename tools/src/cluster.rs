@@ -3,6 +3,7 @@
 mod describe;
 mod drain;
 mod fenced;
+mod look;
 mod nodes;
 mod trouble;
 mod unregister;
@@ -13,6 +14,7 @@ use ballast_client::{Admin, Cluster};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
+use crate::active;
 use crate::connect::ConnectArgs;
 use crate::error::Failure;
 use crate::output::{Column, count, print, print_json, table, time};
@@ -61,15 +63,19 @@ Example:
 
 pub(crate) async fn run(args: ClusterArgs) -> Result<(), Failure> {
     let cluster = args.connect.cluster()?;
-    let json = args.connect.json;
-    match args.command {
-        ClusterCommand::Describe => describe::run(&cluster, json).await,
-        ClusterCommand::Nodes => nodes::run(&cluster, json).await,
-        ClusterCommand::Drain(drain) => drain::run(&cluster, &drain, json).await,
-        ClusterCommand::Unregister(args) => unregister::run(&cluster, &args, json).await,
-        ClusterCommand::Quorum(voters::QuorumArgs { change: None }) => quorum(&cluster, json).await,
+    let outcome = run_at(&cluster, args.command, args.connect.json).await;
+    active::explain(&cluster, outcome).await
+}
+
+async fn run_at(cluster: &Cluster, command: ClusterCommand, json: bool) -> Result<(), Failure> {
+    match command {
+        ClusterCommand::Describe => describe::run(cluster, json).await,
+        ClusterCommand::Nodes => nodes::run(cluster, json).await,
+        ClusterCommand::Drain(drain) => drain::run(cluster, &drain, json).await,
+        ClusterCommand::Unregister(args) => unregister::run(cluster, &args, json).await,
+        ClusterCommand::Quorum(voters::QuorumArgs { change: None }) => quorum(cluster, json).await,
         ClusterCommand::Quorum(voters::QuorumArgs { change: Some(change) }) => {
-            voters::change(&cluster, &change, json).await
+            voters::change(cluster, &change, json).await
         }
     }
 }

@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCompleter;
 use serde::Serialize;
 
+use crate::active;
 use crate::complete;
 use crate::connect::ConnectArgs;
 use crate::error::Failure;
@@ -90,16 +91,21 @@ struct Row {
 }
 
 pub(crate) async fn run(args: ConfigArgs) -> Result<(), Failure> {
-    let admin = Admin::new(args.connect.cluster()?);
-    match args.command {
-        ConfigCommand::Describe { whose, all } => describe(&admin, &whose.resource(), all, args.connect.json).await,
+    let cluster = args.connect.cluster()?;
+    let outcome = run_at(&Admin::new(cluster.clone()), args.command, args.connect.json).await;
+    active::explain(&cluster, outcome).await
+}
+
+async fn run_at(admin: &Admin, command: ConfigCommand, json: bool) -> Result<(), Failure> {
+    match command {
+        ConfigCommand::Describe { whose, all } => describe(admin, &whose.resource(), all, json).await,
         ConfigCommand::Alter { whose, set, unset, dry_run } => {
             let resource = whose.resource();
             let mut changes: Vec<(String, Option<String>)> =
                 set.into_iter().map(|(key, value)| (key, Some(value))).collect();
             changes.extend(unset.into_iter().map(|key| (key, None)));
             admin.alter_configs(&resource, &changes, dry_run).await?;
-            if args.connect.json {
+            if json {
                 let altered = !dry_run;
                 return print_json(&serde_json::json!({ "resource": resource.to_string(), "altered": altered }));
             }

@@ -5,6 +5,7 @@
 //!
 //! Read next: `cli` (the commands), then the command's own file.
 
+mod active;
 mod bench;
 mod cli;
 mod cluster;
@@ -16,6 +17,7 @@ mod error;
 mod group;
 mod log;
 mod output;
+mod probe;
 mod produce;
 mod properties;
 mod serve;

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use crate::complete;
 use crate::connect::ConnectArgs;
-use crate::error::Failure;
+use crate::error::{self, Failure};
 use crate::output::{bytes, duration, plural, print, print_json, progress};
 
 /// Bytes of a batch, before compression: large, because the lines of a file are there at once.
@@ -91,8 +91,8 @@ pub(crate) async fn run(args: ProduceArgs) -> Result<(), Failure> {
     let lines = sent?;
     let (written, failed) = producer.counts();
     if let Err(error) = flushed {
-        let Failure::Failed(message) = Failure::from(error) else { return Ok(()) };
-        return Err(Failure::new(format!("{failed} of {} records were not written: {message}", written + failed)));
+        let advised = error::advised(&error);
+        return Err(Failure::new(format!("{failed} of {} records were not written: {advised}", written + failed)));
     }
     summary(&args, written, lines.bytes, started.elapsed())
 }

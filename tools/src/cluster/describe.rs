@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ballast_client::{Admin, Cluster, Metadata};
+use ballast_client::{Admin, Cluster, Metadata, PartitionMetadata};
 use serde::Serialize;
 
+use super::look;
 use super::trouble::{self, Brokers, Facts, Kind, State, Trouble};
+use crate::active::{self, Active};
 use crate::error::Failure;
 use crate::output::{count, plural, print, print_json};
 
@@ -15,41 +17,66 @@ const SHOWN_MAX: usize = 20;
 #[derive(Serialize)]
 struct Described {
     cluster_id: String,
-    controller: i32,
+    /// The node that decides, which may be no broker; `null` if there is none.
+    controller: Option<i32>,
     brokers: usize,
     fenced_brokers: usize,
-    topics: usize,
-    partitions: usize,
-    offline_partitions: usize,
-    under_replicated_partitions: usize,
-    under_min_isr_partitions: usize,
+    /// Brokers that do not answer here, though they are not fenced.
+    silent_brokers: Vec<i32>,
+    /// Of partitions `null`, here and below: no broker tells of them while none hears a controller.
+    topics: Option<usize>,
+    partitions: Option<usize>,
+    offline_partitions: Option<usize>,
+    under_replicated_partitions: Option<usize>,
+    under_min_isr_partitions: Option<usize>,
     features: BTreeMap<String, i16>,
-    /// Worst first.
+    /// Of the cluster and its brokers, one line each.
+    notes: Vec<String>,
+    /// Of partitions, worst first.
     troubles: Vec<Trouble>,
 }
 
 pub(super) async fn run(cluster: &Cluster, json: bool) -> Result<(), Failure> {
     let admin = Admin::new(cluster.clone());
     let description = admin.describe_cluster().await?;
-    let metadata = cluster.all_topics().await?;
-    let state = |fenced| if fenced { State::Fenced } else { State::Alive };
-    let brokers: Brokers = description.brokers.iter().map(|broker| (broker.id, state(broker.fenced))).collect();
-    let troubles = troubles(&admin, &metadata, &brokers).await?;
-    let partitions = || metadata.topics.values().flat_map(|topic| topic.partitions.values());
+    let (active, looks) = tokio::join!(active::find(cluster), look::at_all(cluster, &description.brokers));
+    let metadata = active::metadata(cluster, &active).await?;
+    let is_silent = |id: &i32| looks.get(id).is_some_and(|look| look.unheard.is_some());
+    let state = |id: i32, fenced| match (fenced, is_silent(&id)) {
+        (true, _) => State::Fenced,
+        (false, true) => State::Silent,
+        (false, false) => State::Alive,
+    };
+    let brokers: Brokers = description.brokers.iter().map(|b| (b.id, state(b.id, b.fenced))).collect();
+    let of_broker = looks.iter().filter_map(|(id, look)| {
+        let trouble = look.trouble()?;
+        Some(format!("broker {id} {}: {}. {}", look.state(), trouble.why, trouble.help))
+    });
+    let troubles = match &metadata {
+        Some(metadata) => troubles(&admin, metadata, &brokers).await?,
+        None => Vec::new(),
+    };
+    let topics = metadata.iter().flat_map(|metadata| metadata.topics.values());
+    let partitions: Vec<&PartitionMetadata> = topics.flat_map(|topic| topic.partitions.values()).collect();
+    let known = |count: usize| metadata.is_some().then_some(count);
+    let count_of = |wanted: fn(&PartitionMetadata) -> bool| known(partitions.iter().filter(|p| wanted(p)).count());
     let described = Described {
         cluster_id: description.cluster_id,
-        controller: description.controller,
+        // Whom a cluster names that does not tell more.
+        controller: if active == Active::Unknown { Some(description.controller) } else { active.node() },
         brokers: description.brokers.len(),
         fenced_brokers: description.brokers.iter().filter(|broker| broker.fenced).count(),
-        topics: metadata.topics.len(),
-        partitions: partitions().count(),
-        offline_partitions: partitions().filter(|p| p.leader < 0).count(),
-        under_replicated_partitions: partitions().filter(|p| p.isr.len() < p.replicas.len()).count(),
-        under_min_isr_partitions: troubles.iter().filter(|trouble| trouble.kind == Kind::UnderMinIsr).count(),
+        silent_brokers: looks.keys().filter(|id| is_silent(id)).copied().collect(),
+        topics: metadata.as_ref().map(|metadata| metadata.topics.len()),
+        partitions: known(partitions.len()),
+        offline_partitions: count_of(|p| p.leader < 0),
+        under_replicated_partitions: count_of(|p| p.isr.len() < p.replicas.len()),
+        under_min_isr_partitions: known(troubles.iter().filter(|trouble| trouble.kind == Kind::UnderMinIsr).count()),
         features: description.versions.finalized_features,
+        notes: active.trouble().into_iter().chain(of_broker).collect(),
         troubles,
     };
-    if json { print_json(&described) } else { print(&text(&described)) }
+    if json { print_json(&described) } else { print(&text(&described, &brokers)) }
 }
 
 /// Every partition in trouble. What is not needed for it is not asked.
@@ -88,19 +115,30 @@ async fn troubles(admin: &Admin, metadata: &Metadata, brokers: &Brokers) -> Resu
     Ok(troubles)
 }
 
-fn text(described: &Described) -> String {
+fn text(described: &Described, brokers: &Brokers) -> String {
+    let controller = match described.controller {
+        Some(id) if brokers.contains_key(&id) => id.to_string(),
+        Some(id) => format!("{id} (no broker)"),
+        None => "none".to_owned(),
+    };
+    let number = |known: Option<usize>| known.map_or_else(|| "-".to_owned(), |number| count(number as i64));
+    let silent = match described.silent_brokers.len() {
+        0 => String::new(),
+        silent => format!(", {silent} silent"),
+    };
     let features: Vec<String> = described.features.iter().map(|(name, level)| format!("{name}={level}")).collect();
     let rows = [
         ("cluster id", described.cluster_id.clone()),
-        ("controller", described.controller.to_string()),
-        ("brokers", format!("{} ({} fenced)", described.brokers, described.fenced_brokers)),
-        ("topics", described.topics.to_string()),
-        ("partitions", count(described.partitions as i64)),
-        ("offline partitions", count(described.offline_partitions as i64)),
-        ("under-replicated", count(described.under_replicated_partitions as i64)),
+        ("controller", controller),
+        ("brokers", format!("{} ({} fenced{silent})", described.brokers, described.fenced_brokers)),
+        ("topics", number(described.topics)),
+        ("partitions", number(described.partitions)),
+        ("offline partitions", number(described.offline_partitions)),
+        ("under-replicated", number(described.under_replicated_partitions)),
         ("features", features.join(" ")),
     ];
     let mut lines: Vec<String> = rows.iter().map(|(name, value)| format!("{name:<20}{value}")).collect();
+    lines.extend(described.notes.iter().cloned());
     for kind in [Kind::Leaderless, Kind::UnderMinIsr, Kind::UnderReplicated] {
         let of_kind = || described.troubles.iter().filter(|trouble| trouble.kind == kind);
         for trouble in of_kind().take(SHOWN_MAX) {

@@ -5,14 +5,13 @@
 
 use std::time::Duration;
 
+use ballast_client::Cluster;
 use ballast_client::admin::Quorum;
-use ballast_client::{ClientError, Cluster, Connection};
 use serde::Serialize;
 
 use crate::output::{count, duration};
+use crate::probe::answers;
 
-/// How long a broker may take to answer before it counts as one that does not.
-const ANSWERS_WITHIN: Duration = Duration::from_secs(2);
 /// Longer silence than this is no pause between two heartbeats.
 const SILENT_MS: i64 = 5_000;
 
@@ -83,18 +82,6 @@ impl Signs {
             },
         };
         Why { why, help }
-    }
-}
-
-/// Does the broker at `host:port` answer, within two seconds? If not, why.
-pub(super) async fn answers(cluster: &Cluster, (host, port): (&str, i32)) -> Result<(), String> {
-    let Ok(port) = u16::try_from(port) else { return Err(format!("port {port} is none")) };
-    let options =
-        ballast_client::ConnectionOptions { setup_timeout: ANSWERS_WITHIN, ..cluster.config().connection.clone() };
-    match Connection::open(&*cluster.world().transport, host, port, &options).await {
-        Ok(_) => Ok(()),
-        Err(ClientError::Connect { reason, .. } | ClientError::Disconnected { reason, .. }) => Err(reason),
-        Err(other) => Err(other.to_string()),
     }
 }
 

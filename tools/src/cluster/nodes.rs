@@ -1,10 +1,12 @@
 //! `ballast cluster nodes`: every broker, what it leads and has, and why one is fenced.
 
 use ballast_client::admin::{BrokerDescription, ConfigResource, Quorum};
-use ballast_client::{Admin, Cluster, Metadata};
+use ballast_client::{Admin, Cluster, Metadata, PartitionMetadata};
 use serde::Serialize;
 
-use super::fenced::{self, Signs, Why};
+use super::fenced::{Signs, Why};
+use super::look::{self, Look};
+use crate::active::{self, Active};
 use crate::error::Failure;
 use crate::output::{Column, bytes, count, print, print_json, table};
 
@@ -19,15 +21,19 @@ struct NodeRow {
     silent: bool,
     /// Leads only what nobody else can lead, until it starts again; `null` if the broker does not tell.
     drained: Option<bool>,
-    controller: bool,
-    leaders: usize,
-    replicas: usize,
+    /// Is it the active controller? `null` if the cluster does not tell.
+    controller: Option<bool>,
+    /// Of partitions `null`, here and below: no broker tells of them while none hears a controller.
+    leaders: Option<usize>,
+    replicas: Option<usize>,
     /// Replicas that are in sync.
-    in_sync: usize,
+    in_sync: Option<usize>,
     /// Bytes of all logs; `null` if the broker does not tell.
     log_bytes: Option<u64>,
     /// Free bytes of its file systems; `null` if the broker does not tell.
     usable_bytes: Option<u64>,
+    /// Log directories that it cannot use any more.
+    failed_log_dirs: Vec<String>,
     /// Why it does not take part, and what would help; `null` if it does.
     trouble: Option<Why>,
 }
@@ -35,43 +41,49 @@ struct NodeRow {
 pub(super) async fn run(cluster: &Cluster, json: bool) -> Result<(), Failure> {
     let admin = Admin::new(cluster.clone());
     let description = admin.describe_cluster().await?;
-    let metadata = cluster.all_topics().await?;
     // The quorum knows when it last heard of a broker; without that the reasons are shorter.
     let fenced = description.brokers.iter().any(|broker| broker.fenced);
     let quorum = if fenced { admin.describe_quorum().await.ok() } else { None };
+    let (active, mut looks) = tokio::join!(active::find(cluster), look::at_all(cluster, &description.brokers));
+    let metadata = active::metadata(cluster, &active).await?;
     let mut rows = Vec::new();
     for broker in &description.brokers {
-        let controller = broker.id == description.controller;
-        rows.push(row(cluster, &metadata, broker, controller, quorum.as_ref()).await);
+        let look = looks.remove(&broker.id).unwrap_or_default();
+        rows.push(row(cluster, metadata.as_deref(), broker, &look, quorum.as_ref(), &active).await);
     }
-    if json { print_json(&serde_json::json!({ "nodes": rows })) } else { print(&text(&rows)) }
+    if json {
+        return print_json(&serde_json::json!({ "nodes": rows, "controller": active.node() }));
+    }
+    let mut lines = vec![text(&rows)];
+    lines.extend(active.trouble());
+    lines.extend(rows.iter().filter_map(trouble_line));
+    print(&lines.join("\n"))
 }
 
 async fn row(
     cluster: &Cluster,
-    metadata: &Metadata,
+    metadata: Option<&Metadata>,
     broker: &BrokerDescription,
-    controller: bool,
+    look: &Look,
     quorum: Option<&Quorum>,
+    active: &Active,
 ) -> NodeRow {
     let admin = Admin::new(cluster.clone());
-    let partitions = || metadata.topics.values().flat_map(|topic| topic.partitions.values());
-    let replicas = partitions().filter(|p| p.replicas.contains(&broker.id)).count();
-    let in_sync = partitions().filter(|p| p.isr.contains(&broker.id)).count();
-    let at = (&*broker.host, broker.port);
-    // Asked with little patience first: what an admin asks it is asked again until the time of a whole command is over.
-    let unheard = if broker.fenced { None } else { fenced::answers(cluster, at).await.err() };
-    let silent = unheard.is_some();
-    let (dirs, drained, trouble) = if broker.fenced {
-        (None, None, Some(Signs::gather(cluster, broker.id, at, quorum).await.explain()))
-    } else if let Some(reason) = unheard {
-        (None, None, Some(unheard_of(&reason)))
-    } else {
-        let dirs = admin.describe_log_dirs(broker.id).await.ok();
-        (dirs, is_drained(&admin, broker.id).await, absent(metadata, broker.id, in_sync))
+    let count_of = |wanted: &dyn Fn(&PartitionMetadata) -> bool| {
+        let partitions = metadata?.topics.values().flat_map(|topic| topic.partitions.values());
+        Some(partitions.filter(|p| wanted(p)).count())
     };
-    let used = dirs.as_ref().map(|dirs| dirs.iter().flat_map(|dir| &dir.partitions).map(|p| p.size_bytes).sum());
-    let usable = dirs.as_ref().map(|dirs| dirs.iter().map(|dir| dir.usable_bytes.max(0)).sum());
+    let in_sync = count_of(&|p| p.isr.contains(&broker.id));
+    let at = (&*broker.host, broker.port);
+    let silent = look.unheard.is_some();
+    let (drained, trouble) = if broker.fenced {
+        (None, Some(Signs::gather(cluster, broker.id, at, quorum).await.explain()))
+    } else if silent {
+        (None, look.trouble())
+    } else {
+        let absent = || absent(metadata?, broker.id, in_sync?);
+        (is_drained(&admin, broker.id).await, look.trouble().or_else(absent))
+    };
     NodeRow {
         id: broker.id,
         host: broker.host.clone(),
@@ -80,12 +92,13 @@ async fn row(
         fenced: broker.fenced,
         silent,
         drained,
-        controller,
-        leaders: partitions().filter(|p| p.leader == broker.id).count(),
-        replicas,
+        controller: active.is(broker.id),
+        leaders: count_of(&|p| p.leader == broker.id),
+        replicas: count_of(&|p| p.replicas.contains(&broker.id)),
         in_sync,
-        log_bytes: used.map(|bytes: i64| bytes.max(0) as u64),
-        usable_bytes: usable.map(|bytes: i64| bytes as u64),
+        log_bytes: look.log_bytes(),
+        usable_bytes: look.usable_bytes(),
+        failed_log_dirs: look.failed_dirs(),
         trouble,
     }
 }
@@ -94,15 +107,6 @@ async fn row(
 async fn is_drained(admin: &Admin, broker: i32) -> Option<bool> {
     let settings = admin.describe_configs(&ConfigResource::Broker(broker)).await.ok()?;
     Some(super::drain::is_set(&settings))
-}
-
-/// A broker that the controllers count as alive, but not we.
-fn unheard_of(reason: &str) -> Why {
-    Why {
-        why: format!("it does not answer here ({reason})"),
-        help: "look at its process and at the way to it; if the controllers do not hear it either, it is fenced soon"
-            .to_owned(),
-    }
 }
 
 /// A broker that is let in and in sync nowhere, though others are, is on its way in or out.
@@ -127,6 +131,7 @@ fn text(rows: &[NodeRow]) -> String {
         Column::Right("free"),
     ];
     let size = |bytes_or_none: Option<u64>| bytes_or_none.map_or_else(|| "-".to_owned(), bytes);
+    let number = |known: Option<usize>| known.map_or_else(|| "-".to_owned(), |number| count(number as i64));
     let state = |row: &NodeRow| match (row.fenced, row.silent, row.drained) {
         (true, _, _) => "fenced",
         (false, true, _) => "silent",
@@ -139,21 +144,22 @@ fn text(rows: &[NodeRow]) -> String {
             format!("{}:{}", row.host, row.port),
             row.rack.clone().unwrap_or_else(|| "-".to_owned()),
             state(row).to_owned(),
-            count(row.leaders as i64),
-            count(row.replicas as i64),
+            number(row.leaders),
+            number(row.replicas),
             size(row.log_bytes),
             size(row.usable_bytes),
         ]
     });
-    let mut lines = vec![table(&columns, cells)];
-    let troubled = rows.iter().filter_map(|row| Some((row, row.trouble.as_ref()?)));
-    lines.extend(troubled.map(|(row, trouble)| {
-        let state = match (row.fenced, row.silent) {
-            (true, _) => "is fenced",
-            (false, true) => "is silent",
-            (false, false) => "takes no part",
-        };
-        format!("broker {} {state}: {}. {}", row.id, trouble.why, trouble.help)
-    }));
-    lines.join("\n")
+    table(&columns, cells)
+}
+
+fn trouble_line(row: &NodeRow) -> Option<String> {
+    let trouble = row.trouble.as_ref()?;
+    let state = match (row.fenced, row.silent, row.failed_log_dirs.is_empty()) {
+        (true, _, _) => "is fenced",
+        (false, true, _) => "is silent",
+        (false, false, false) => "has lost a log directory",
+        (false, false, true) => "takes no part",
+    };
+    Some(format!("broker {} {state}: {}. {}", row.id, trouble.why, trouble.help))
 }

@@ -30,6 +30,8 @@ pub(super) struct Facts {
 pub(super) enum State {
     Alive,
     Fenced,
+    /// Does not answer here, though it is not fenced.
+    Silent,
 }
 
 /// Registered brokers.
@@ -137,6 +139,7 @@ fn what_keeps(id: i32, facts: &Facts, brokers: &Brokers) -> &'static str {
     match brokers.get(&id) {
         None => "not registered",
         Some(State::Fenced) => "fenced",
+        Some(State::Silent) => "silent",
         Some(State::Alive) if facts.offline.contains(&id) => "its log directory has failed",
         Some(State::Alive) if facts.isr.contains(&id) => "alive",
         Some(State::Alive) => "alive, catching up",
@@ -148,10 +151,13 @@ fn help_missing(facts: &Facts, brokers: &Brokers) -> String {
         out_of_sync(facts).into_iter().filter(|id| what_keeps(*id, facts, brokers) == keeps).collect()
     };
     let mut help = Vec::new();
-    let (gone, unknown) = (of("fenced"), of("not registered"));
+    let (gone, silent, unknown) = (of("fenced"), of("silent"), of("not registered"));
     let (failed, behind) = (of("its log directory has failed"), of("alive, catching up"));
     if !gone.is_empty() {
         help.push(format!("start broker {} (`ballast cluster nodes` says why it is fenced)", and(&gone)));
+    }
+    if !silent.is_empty() {
+        help.push(format!("look at broker {} and the way to it", and(&silent)));
     }
     if !unknown.is_empty() {
         help.push(format!("start a broker with id {}", and(&unknown)));
@@ -208,6 +214,14 @@ mod tests {
             trouble.why,
             "1 of min.insync.replicas 2 in sync, acks=all is refused; missing: 2 (alive, catching up), 3 (fenced)"
         );
+    }
+
+    #[test]
+    fn a_silent_broker_is_not_said_to_catch_up() {
+        let brokers = Brokers::from([(1, State::Alive), (2, State::Alive), (3, State::Silent)]);
+        let trouble = of(&facts(1, &[1, 2]), &brokers).expect("one is missing");
+        assert_eq!(trouble.why, "2 of 3 replicas in sync; missing: 3 (silent)");
+        assert_eq!(trouble.help, "look at broker 3 and the way to it");
     }
 
     #[test]

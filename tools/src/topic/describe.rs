@@ -1,13 +1,19 @@
 //! `ballast topic describe`: who leads and follows, which offsets there are, how many bytes, and what was set.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use ballast_client::admin::{ConfigResource, ConfigSource, OffsetSpec};
 use ballast_client::{Admin, Cluster, ErrorCode, Metadata, TopicMetadata};
 use serde::Serialize;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::error::Failure;
 use crate::output::{Column, bytes, count, ids, plural, print, print_json, table};
+
+/// How long a broker may take to tell offsets or sizes.
+const TELLS_WITHIN: Duration = Duration::from_secs(2);
 
 #[derive(Serialize)]
 struct Described {
@@ -27,29 +33,36 @@ struct PartitionRow {
     replicas: Vec<i32>,
     isr: Vec<i32>,
     offline: Vec<i32>,
-    /// `null` while nobody leads.
+    /// `null` while nobody leads, or if the leader does not tell.
     start_offset: Option<i64>,
     end_offset: Option<i64>,
+    /// Why the leader does not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offsets_error: Option<String>,
     /// Of the largest replica; `null` where no broker tells.
     size_bytes: Option<u64>,
 }
 
 pub(super) async fn run(cluster: &Cluster, name: Option<&str>, json: bool) -> Result<(), Failure> {
     let metadata = match name {
-        Some(name) => cluster.topics(&[name], false, std::time::Duration::ZERO).await?,
+        Some(name) => cluster.topics(&[name], false, Duration::ZERO).await?,
         None => cluster.all_topics().await?,
     };
     let admin = Admin::new(cluster.clone());
     let topics: Vec<&TopicMetadata> =
         metadata.topics.values().filter(|topic| name.is_none_or(|name| name == topic.name)).collect();
-    let ends = offsets(&admin, &topics).await?;
-    let sizes = sizes(&admin, &metadata).await;
+    let (ends, sizes) = tokio::join!(offsets(&admin, &topics), sizes(&admin, &metadata));
     let mut described = Vec::new();
     for topic in topics {
         let configs = admin.describe_configs(&ConfigResource::Topic(topic.name.clone())).await?;
         let set = configs.into_iter().filter(|entry| entry.source == ConfigSource::Topic);
         let partitions = topic.partitions.iter().map(|(at, partition)| {
             let key = (topic.name.clone(), *at);
+            let (offsets, offsets_error) = match ends.get(&key) {
+                Some(Ok(offsets)) => (Some(*offsets), None),
+                Some(Err(why)) => (None, Some(why.clone())),
+                None => (None, None),
+            };
             PartitionRow {
                 partition: *at,
                 leader: partition.leader,
@@ -57,8 +70,9 @@ pub(super) async fn run(cluster: &Cluster, name: Option<&str>, json: bool) -> Re
                 replicas: partition.replicas.clone(),
                 isr: partition.isr.clone(),
                 offline: partition.offline.clone(),
-                start_offset: ends.get(&key).map(|(start, _)| *start),
-                end_offset: ends.get(&key).map(|(_, end)| *end),
+                start_offset: offsets.map(|(start, _)| start),
+                end_offset: offsets.map(|(_, end)| end),
+                offsets_error,
                 size_bytes: sizes.get(&key).copied(),
             }
         });
@@ -79,34 +93,39 @@ pub(super) async fn run(cluster: &Cluster, name: Option<&str>, json: bool) -> Re
     Ok(())
 }
 
-/// First and next offset of every partition that has a leader.
-async fn offsets(admin: &Admin, topics: &[&TopicMetadata]) -> Result<BTreeMap<(String, i32), (i64, i64)>, Failure> {
+type Ends = BTreeMap<(String, i32), Result<(i64, i64), String>>;
+
+/// First and next offset of every partition that has a leader; for one whose leader does not tell in time, why not.
+async fn offsets(admin: &Admin, topics: &[&TopicMetadata]) -> Ends {
     let led = topics.iter().flat_map(|topic| {
         let led = topic.partitions.iter().filter(|(_, p)| p.leader >= 0 && p.error == ErrorCode::NONE);
         led.map(|(at, _)| (topic.name.clone(), *at))
     });
     let keys: Vec<(String, i32)> = led.collect();
-    if keys.is_empty() {
-        return Ok(BTreeMap::new());
-    }
     let ask = |spec| keys.iter().map(|key| (key.clone(), spec)).collect::<BTreeMap<_, _>>();
-    let starts = admin.list_offsets(&ask(OffsetSpec::Earliest)).await?;
-    let ends = admin.list_offsets(&ask(OffsetSpec::Latest)).await?;
-    Ok(starts
-        .into_iter()
-        .filter_map(|(key, start)| Some((key.clone(), (start.offset, ends.get(&key)?.offset))))
-        .collect())
+    let (first, next) = (ask(OffsetSpec::Earliest), ask(OffsetSpec::Latest));
+    let (mut starts, mut ends) =
+        tokio::join!(admin.list_offsets_within(&first, TELLS_WITHIN), admin.list_offsets_within(&next, TELLS_WITHIN));
+    let told = keys.into_iter().filter_map(|key| {
+        let (start, end) = (starts.remove(&key)?, ends.remove(&key)?);
+        let offsets = start.and_then(|start| Ok((start.offset, end?.offset)));
+        Some((key, offsets.map_err(|error| error.to_string())))
+    });
+    told.collect()
 }
 
 /// Bytes of each partition's largest replica. A broker that does not tell is left out: the rest is worth showing.
 async fn sizes(admin: &Admin, metadata: &Metadata) -> BTreeMap<(String, i32), u64> {
+    let mut asked = JoinSet::new();
+    for broker in metadata.brokers.keys().copied() {
+        let admin = admin.clone();
+        asked.spawn(async move { timeout(TELLS_WITHIN, admin.describe_log_dirs(broker)).await });
+    }
     let mut sizes = BTreeMap::new();
-    for broker in metadata.brokers.keys() {
-        let Ok(dirs) = admin.describe_log_dirs(*broker).await else { continue };
-        for row in dirs.into_iter().flat_map(|dir| dir.partitions).filter(|row| !row.is_future) {
-            let size = sizes.entry((row.topic, row.partition)).or_insert(0);
-            *size = (*size).max(row.size_bytes.max(0) as u64);
-        }
+    let dirs = asked.join_all().await.into_iter().filter_map(|told| told.ok()?.ok()).flatten();
+    for row in dirs.flat_map(|dir| dir.partitions).filter(|row| !row.is_future) {
+        let size = sizes.entry((row.topic, row.partition)).or_insert(0);
+        *size = (*size).max(row.size_bytes.max(0) as u64);
     }
     sizes
 }
@@ -147,5 +166,14 @@ fn text(topic: &Described) -> String {
             p.size_bytes.map_or_else(|| "-".to_owned(), bytes),
         ]
     });
-    format!("{}\n{}\n", head.trim_end(), table(&columns, rows))
+    let mut text = format!("{}\n{}\n", head.trim_end(), table(&columns, rows));
+    for row in &topic.partitions {
+        if let Some(why) = &row.offsets_error {
+            text.push_str(&format!(
+                "partition {}: broker {} does not tell its offsets: {why}\n",
+                row.partition, row.leader
+            ));
+        }
+    }
+    text
 }

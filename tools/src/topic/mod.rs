@@ -5,11 +5,12 @@ mod describe;
 use std::time::Duration;
 
 use ballast_client::admin::NewTopic;
-use ballast_client::{Admin, ErrorCode};
+use ballast_client::{Admin, Cluster, ErrorCode};
 use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCompleter;
 use serde::Serialize;
 
+use crate::active;
 use crate::complete;
 use crate::connect::ConnectArgs;
 use crate::error::Failure;
@@ -105,9 +106,13 @@ type Assignment = Box<[Vec<i32>]>;
 
 pub(crate) async fn run(args: TopicArgs) -> Result<(), Failure> {
     let cluster = args.connect.cluster()?;
-    let json = args.connect.json;
+    let outcome = run_at(&cluster, args.command, args.connect.json).await;
+    active::explain(&cluster, outcome).await
+}
+
+async fn run_at(cluster: &Cluster, command: TopicCommand, json: bool) -> Result<(), Failure> {
     let admin = Admin::new(cluster.clone());
-    match args.command {
+    match command {
         TopicCommand::Create(create_args) => create(&admin, create_args, json).await,
         TopicCommand::List { exclude_internal } => {
             let metadata = cluster.all_topics().await?;
@@ -123,7 +128,7 @@ pub(crate) async fn run(args: TopicArgs) -> Result<(), Failure> {
                 .collect();
             list(&rows, json)
         }
-        TopicCommand::Describe { name } => describe::run(&cluster, name.as_deref(), json).await,
+        TopicCommand::Describe { name } => describe::run(cluster, name.as_deref(), json).await,
         TopicCommand::Alter { name, partitions, dry_run } => {
             admin.create_partitions(&name, partitions, dry_run).await?;
             done(json, &name, if dry_run { "could have" } else { "has" }, &plural(i64::from(partitions), "partition"))
