@@ -205,6 +205,8 @@ impl Driver {
                     node.controller.stats().refused_brokers.tell(&asked.broker, &error);
                     Input::Refused { code: error.code() }
                 }
+                // It stepped down while the registration was on its way to the log.
+                Response::Refused(refusal) => Input::Refused { code: refusal.code() },
                 other => {
                     tracing::error!(?other, "a registration got another request's answer");
                     Input::Refused { code: UNKNOWN }
