@@ -140,7 +140,7 @@ impl Connection {
             address: self.link.address.clone(),
             what: match self.versions.range(key.0) {
                 Some((min, max)) => format!("{key} {} to {} (it has {min} to {max})", ours.0, ours.1),
-                None if key == ApiKey::METADATA && self.versions.range(ApiKey::VOTE.0).is_some() => {
+                None if key == ApiKey::METADATA && self.versions.range(ApiKey::BROKER_REGISTRATION.0).is_some() => {
                     format!("{key}: it is a controller's listener, name a broker's")
                 }
                 None => key.to_string(),

@@ -72,6 +72,7 @@ pub(crate) fn advised(error: &ClientError) -> String {
         Some(ErrorCode::INVALID_CONFIG) => {
             Some("`ballast config describe --all` with --topic, --broker or --group shows what there is")
         }
+        Some(ErrorCode::MISMATCHED_ENDPOINT_TYPE) => Some("it is a controller's listener: name a broker's"),
         Some(ErrorCode::MESSAGE_TOO_LARGE) => Some("max.message.bytes of the topic is the limit"),
         _ => None,
     };

@@ -153,7 +153,7 @@ async fn a_call_ends_with_its_time_also_while_a_question_is_open() {
 #[tokio::test(start_paused = true)]
 async fn a_controllers_listener_is_told_from_a_broker() {
     let fake = Fake::new(|_| None);
-    *fake.versions.lock() = vec![(18, 0, 4), (52, 0, 1)];
+    *fake.versions.lock() = vec![(18, 0, 4), (62, 2, 4)];
     let error = fake.cluster(&[1]).all_topics().await.unwrap_err();
     assert_eq!(error.to_string(), "fake:1 does not offer Metadata: it is a controller's listener, name a broker's");
 }
