@@ -4,7 +4,8 @@
 //!
 //! `/api/v1/faults` and `/api/v1/requests`: only where `test.faults.enable` is set.
 //!
-//! Read next: `door` (who is let in), `metrics` (what is counted), `exposition` (how it is shown), `exporter` (the names of kafka_exporter).
+//! Read next: `door` (who is let in), `metrics` (what is counted), `exposition` (how it is shown), `exporter` (the names of
+//! kafka_exporter).
 
 mod controller;
 mod door;

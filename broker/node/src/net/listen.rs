@@ -7,12 +7,17 @@ use ballast_core::settings::BrokerSettings;
 use ballast_net::{Connection, Listener};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use super::conn::{self, ConnLimits, Service};
+use super::hush::Hush;
 use super::limits::{ConnectionCount, ConnectionLimits};
 
 /// How long accepting rests after it failed, for instance because descriptors are used up.
 const ACCEPT_REST: Duration = Duration::from_millis(100);
+
+/// Connections closed for their own fault, or for want of room, that are told in ten seconds.
+const CLOSINGS_TOLD_MAX: u32 = 20;
 
 /// One listener with what its connections need.
 pub(crate) struct Accept<F> {
@@ -36,6 +41,7 @@ where
 {
     let mut connections = JoinSet::new();
     let count = Arc::clone(&accept.count);
+    let (failures, closings) = (Hush::new(1), Arc::new(Hush::new(CLOSINGS_TOLD_MAX)));
     loop {
         let mut stop = accept.stop.clone();
         let next = async {
@@ -49,9 +55,11 @@ where
             accepted = next => accepted,
         };
         match accepted {
-            Ok(connection) => spawn(&mut connections, &accept, connection),
+            Ok(connection) => spawn(&mut connections, &accept, connection, &closings),
             Err(error) => {
-                tracing::warn!(listener = %accept.name, %error, "accepting a connection failed");
+                if let Some(untold) = failures.admit(Instant::now()) {
+                    tracing::warn!(listener = %accept.name, %error, untold, "accepting a connection failed");
+                }
                 tokio::time::sleep(ACCEPT_REST).await;
             }
         }
@@ -60,7 +68,7 @@ where
     while connections.join_next().await.is_some() {}
 }
 
-fn spawn<S, F>(connections: &mut JoinSet<()>, accept: &Accept<F>, connection: Connection)
+fn spawn<S, F>(connections: &mut JoinSet<()>, accept: &Accept<F>, connection: Connection, closings: &Arc<Hush>)
 where
     S: Service + 'static,
     F: Fn(&Connection) -> S,
@@ -70,20 +78,24 @@ where
     let permit = match accept.count.admit(&accept.name, peer.ip(), limits) {
         Ok(permit) => permit,
         Err(limit) => {
-            tracing::warn!(%peer, open = accept.count.open(), "connection refused: {limit} is reached");
+            if let Some(untold) = closings.admit(Instant::now()) {
+                tracing::warn!(%peer, open = accept.count.open(), untold, "connection refused: {limit} is reached");
+            }
             return;
         }
     };
     let service = (accept.service)(&connection);
     let (conn_limits, name, mut stop) = (accept.limits.clone(), Arc::clone(&accept.name), accept.stop.clone());
+    let closings = Arc::clone(closings);
     connections.spawn(async move {
         let stopped = async move {
             // A sender that is gone means the same as a stop.
             let _ = stop.wait_for(|stop| *stop).await;
         };
         let reason = conn::serve(connection, service, conn_limits, stopped).await;
-        if reason.is_notable() {
-            tracing::warn!(%peer, listener = %name, "connection closed: {reason}");
+        let notable = if reason.is_notable() { closings.admit(Instant::now()) } else { None };
+        if let Some(untold) = notable {
+            tracing::warn!(%peer, listener = %name, untold, "connection closed: {reason}");
         } else {
             tracing::debug!(%peer, listener = %name, "connection closed: {reason}");
         }

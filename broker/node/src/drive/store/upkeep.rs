@@ -203,8 +203,8 @@ impl Store {
         }
     }
 
-    /// A full disk is no failed one, nor is one whose files nobody has a descriptor for: the old checkpoint is still there, and
-    /// the next round tries again.
+    /// A full disk is no failed one, nor is one whose files nobody has a descriptor for: the old checkpoint is still there,
+    /// and the next round tries again.
     pub(super) fn checkpoint_failed(&self, dir: &Dir, error: &DirError) {
         if matches!(error, DirError::Disk(cause) if cause.is_passing()) {
             if !dir.owes.swap(true, Ordering::Relaxed) {
