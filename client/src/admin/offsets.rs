@@ -127,7 +127,7 @@ impl Admin {
             let connection = self.cluster.connection(leader, Lane::Control).await?;
             connection.call_versioned(|version| self.list_request(version, &part), limit).await
         };
-        let late = || ClientError::TimedOut { what: format!("asking broker {leader}"), after: limit, last: None };
+        let late = || ClientError::TimedOut { what: LOOKING_UP.to_owned(), after: limit, last: None };
         match timeout_at(deadline, asked).await.unwrap_or_else(|_| Err(late())) {
             Ok((_, answer)) => {
                 let rows = listed(answer).into_iter().filter(|(key, ..)| part.contains_key(key));

@@ -15,6 +15,9 @@ use crate::output::{Column, bytes, count, ids, plural, print, print_json, table}
 /// How long a broker may take to tell offsets or sizes.
 const TELLS_WITHIN: Duration = Duration::from_secs(2);
 
+/// Partitions that a line names.
+const NAMED_MAX: usize = 10;
+
 #[derive(Serialize)]
 struct Described {
     name: String,
@@ -167,13 +170,54 @@ fn text(topic: &Described) -> String {
         ]
     });
     let mut text = format!("{}\n{}\n", head.trim_end(), table(&columns, rows));
-    for row in &topic.partitions {
-        if let Some(why) = &row.offsets_error {
-            text.push_str(&format!(
-                "partition {}: broker {} does not tell its offsets: {why}\n",
-                row.partition, row.leader
-            ));
-        }
+    for note in untold(&topic.partitions) {
+        text.push_str(&note);
+        text.push('\n');
     }
     text
+}
+
+/// One line for each leader and each reason, however many partitions it leads.
+fn untold(partitions: &[PartitionRow]) -> Vec<String> {
+    let mut of: BTreeMap<(i32, &str), Vec<i32>> = BTreeMap::new();
+    for row in partitions {
+        if let Some(why) = &row.offsets_error {
+            of.entry((row.leader, why)).or_default().push(row.partition);
+        }
+    }
+    let line = |((leader, why), partitions): (&(i32, &str), &Vec<i32>)| {
+        let named = ids(&partitions[..partitions.len().min(NAMED_MAX)]);
+        let more = partitions.len().saturating_sub(NAMED_MAX);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!("broker {leader} does not tell the offsets of {named}{more}: {why}")
+    };
+    of.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_leader_that_tells_nothing_is_one_line_however_much_it_leads() {
+        let row = |partition: i32, leader, why: Option<&str>| PartitionRow {
+            partition,
+            leader,
+            leader_epoch: 0,
+            replicas: vec![leader],
+            isr: vec![leader],
+            offline: Vec::new(),
+            start_offset: None,
+            end_offset: None,
+            offsets_error: why.map(str::to_owned),
+            size_bytes: None,
+        };
+        let mut rows: Vec<PartitionRow> = (0..14).map(|at| row(at, 3, Some("it is late"))).collect();
+        rows.extend([row(14, 1, None), row(15, 2, Some("KAFKA_STORAGE_ERROR (56)"))]);
+        let expected = [
+            "broker 2 does not tell the offsets of 15: KAFKA_STORAGE_ERROR (56)",
+            "broker 3 does not tell the offsets of 0,1,2,3,4,5,6,7,8,9 and 4 more: it is late",
+        ];
+        assert_eq!(untold(&rows), expected);
+    }
 }
