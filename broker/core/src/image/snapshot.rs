@@ -33,6 +33,10 @@ pub fn decode_snapshot(bytes: &[u8]) -> Result<Image, DecodeError> {
         return Err(DecodeError::Format { found });
     }
     let index = reader.u64()?;
+    // An entry's index stands in for its broker's epoch, which has 63 bits.
+    if i64::try_from(index).is_err() {
+        return Err(DecodeError::BadValue { what: "an index of an entry", value: index.cast_signed() });
+    }
     let mut image = Image::default();
     while !reader.0.is_empty() {
         let record = decode::record(&mut reader)?;
@@ -73,5 +77,18 @@ impl Image {
             records.push(Record::ProducerIdBlock { next: self.next_producer_id(), broker: -1, broker_epoch: -1 });
         }
         records
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_snapshot_up_to_an_index_that_no_log_has_is_an_error() {
+        for (index, is_one) in [(i64::MAX as u64, true), (1 << 63, false), (u64::MAX, false)] {
+            let bytes = [&[FORMAT_VERSION][..], &index.to_be_bytes()].concat();
+            assert_eq!(decode_snapshot(&bytes).is_ok(), is_one, "{index}");
+        }
     }
 }

@@ -27,6 +27,7 @@ use rand_core::RngCore as _;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 
+use super::admit::TERM_MAX;
 use super::network::Reach;
 use super::runtime::Rng;
 use super::signs::{Lost, Signs};
@@ -66,16 +67,22 @@ impl Timers {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Look {
     vote: Vote,
-    /// May it stand: a voter that does not lead?
+    /// May it stand: a voter that does not lead, and whose next term a log can keep?
     may_stand: bool,
 }
 
 impl Look {
     fn at(metrics: &Metrics) -> Look {
         let is_voter = metrics.membership_config.membership().voter_ids().any(|voter| voter == metrics.id);
-        let is_up = metrics.running_state.is_ok();
-        Look { vote: metrics.vote, may_stand: is_up && is_voter && metrics.state != ServerState::Leader }
+        let is_up = metrics.running_state.is_ok() && metrics.state != ServerState::Leader;
+        Look { vote: metrics.vote, may_stand: is_up && is_voter && metrics.vote.leader_id.term < TERM_MAX }
     }
+}
+
+/// Would it stand for election, were it time?
+#[cfg(test)]
+pub(super) fn stands(metrics: &Metrics) -> bool {
+    Look::at(metrics).may_stand
 }
 
 /// The machine. See the module.

@@ -31,7 +31,7 @@ use super::error::{Fault, ProposeError, QuorumError};
 use super::first_start::Held;
 use super::incoming::Incoming;
 use super::machine::{Machine, Publication};
-use super::members::Doubles;
+use super::members::{Doors, Doubles, Throttle};
 use super::network::{Lane, Reach};
 use super::rpc;
 use super::signs::Signs;
@@ -65,6 +65,9 @@ pub struct Quorum {
     pub(super) doubles: Doubles,
     /// In this life. From then on nobody's refusal ends it.
     pub(super) has_caught_up: AtomicBool,
+    /// What other nodes ask and are refused is told from time to time.
+    pub(super) refusals: Throttle,
+    pub(super) doors: Doors,
 }
 
 impl Quorum {

@@ -14,8 +14,9 @@
 //! Holds: a membership changes through the log alone; a voter is replaced only by its own id, and only when its old
 //! directory has been silent for the session timeout.
 //!
-//! Read next: first_start, joining, tend (what the leader changes), waiting and teller (what is said meanwhile).
+//! Read next: first_start, joining and doors, tend (what the leader changes), waiting and teller (what is said meanwhile).
 
+mod doors;
 mod joining;
 mod teller;
 mod tend;
@@ -43,6 +44,9 @@ use super::network::Reach;
 use super::rpc::{self, Identity, Refused, Voters};
 use super::types::{Membership, Metrics, NodeId, QuorumNode};
 
+#[cfg(test)]
+pub(super) use self::doors::UNPROVEN_MAX;
+pub(super) use self::doors::{Doors, Throttle};
 pub(super) use self::joining::Doubles;
 
 /// Between two looks at the membership.

@@ -13,8 +13,9 @@
 //!
 //! Read next: handle (what the broker holds), store (the log), machine (the image), campaign (when a node stands for
 //! election), leadership (when it may decide),
-//! network and serve (the others), members and first_start (who belongs to it).
+//! network, serve and admit (the others), members and first_start (who belongs to it).
 
+mod admit;
 mod campaign;
 #[cfg(test)]
 mod cluster_tests;

@@ -29,11 +29,12 @@ use openraft::{RaftNetwork, RaftNetworkFactory, SnapshotSegmentId};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
+use super::admit::is_within_reach;
 use super::codec::{CodecError, Reader};
 use super::rpc::{self, Ask, Refused};
 use super::signs::{Lost, Signs};
 use super::store::Store;
-use super::types::{NodeId, QuorumNode, TypeConfig, next_index};
+use super::types::{NodeId, QuorumNode, TypeConfig, Vote, next_index};
 use crate::net::link::{CLOSED, Link, LinkError, LinkLimits};
 
 /// An answer, or why there is none.
@@ -48,8 +49,10 @@ const ANSWER_BYTES_MAX: usize = 1 << 20;
 const LEISURELY_ANSWER_BYTES_MAX: usize = 64 << 20;
 /// How long the answer to a client's request may take, as long as who was asked leads.
 const LEISURE: Duration = Duration::from_secs(60);
-/// Between two tries to reach a node that is away.
+/// Between two tries to reach a node that is away, the first of them, and from then on.
 const RETRY_EVERY: Duration = Duration::from_millis(100);
+const RETRIES: usize = 50;
+const RETRY_LATER: Duration = Duration::from_millis(500);
 
 /// What a node needs to take part in a quorum of several.
 #[derive(Clone)]
@@ -237,7 +240,24 @@ pub(super) struct Peer {
 #[error("node {0} cannot be reached: there is no controller listener")]
 struct NoWay(NodeId);
 
+#[derive(Debug, thiserror::Error)]
+#[error("node {id} answers with term {term}, which is out of reach of term {ours}")]
+struct OutOfReach {
+    id: NodeId,
+    term: u64,
+    ours: u64,
+}
+
 impl Peer {
+    /// A vote that was answered. openraft would take over its term, as far away as it may be.
+    fn believed(&self, reach: &Reach, vote: Vote) -> Result<Vote, NetworkError> {
+        let (term, ours) = (vote.leader_id.term, reach.0.store.term());
+        if !is_within_reach(term, ours) {
+            return Err(NetworkError::new(&OutOfReach { id: self.id, term, ours }));
+        }
+        Ok(vote)
+    }
+
     fn way(&self) -> Result<(&Reach, &QuorumNode), Unreachable> {
         let way = self.way.as_ref().map(|(reach, at)| (reach, at));
         way.ok_or_else(|| Unreachable::new(&NoWay(self.id)))
@@ -286,6 +306,9 @@ impl RaftNetwork<TypeConfig> for Peer {
         rpc::put_append(&mut payload, &request);
         let asked = reach.ask_patiently(rpc::APPEND, Some(self.id), at, payload, rpc::appended_of);
         let appended = asked.await.map_err(failed)?;
+        if let AppendEntriesResponse::HigherVote(vote) = &appended {
+            self.believed(reach, *vote)?;
+        }
         reach.heard(self.id, is_all && appended.is_success());
         Ok(appended)
     }
@@ -300,6 +323,7 @@ impl RaftNetwork<TypeConfig> for Peer {
         rpc::put_snapshot(&mut payload, &request);
         match reach.ask_patiently(rpc::SNAPSHOT, Some(self.id), at, payload, rpc::vote_of).await {
             Ok(vote) => {
+                let vote = self.believed(reach, vote)?;
                 reach.heard(self.id, false);
                 Ok(InstallSnapshotResponse { vote })
             }
@@ -319,6 +343,7 @@ impl RaftNetwork<TypeConfig> for Peer {
         rpc::put_ballot(&mut payload, &request);
         let asked = reach.ask_patiently(rpc::VOTE, Some(self.id), at, payload, rpc::voted_of);
         let voted = asked.await.map_err(failed)?;
+        self.believed(reach, voted.vote)?;
         if let Some(why) = why_lost(&request, &voted) {
             reach.0.signs.lost(why);
         }
@@ -326,6 +351,6 @@ impl RaftNetwork<TypeConfig> for Peer {
     }
 
     fn backoff(&self) -> Backoff {
-        Backoff::new(std::iter::repeat(RETRY_EVERY))
+        Backoff::new(std::iter::repeat_n(RETRY_EVERY, RETRIES).chain(std::iter::repeat(RETRY_LATER)))
     }
 }

@@ -1,22 +1,27 @@
 //! What this node answers the others of the quorum.
 //!
 //! Holds: a request that names another directory than ours changes nothing; a node without a log and without a founding set
-//! that names it gives no vote.
+//! that names it gives no vote. What could not be a leader's changes nothing (admit), and a snapshot is decoded, written and
+//! synced before openraft drops the entries that it covers.
 //!
-//! Read next: rpc (the bytes), first_start, members (what joining means).
+//! Read next: rpc (the bytes), admit (what is refused), first_start, members (what joining means).
 
 use std::time::Duration;
 
 use ballast_wire::frame::ApiKey;
-use openraft::error::{CheckIsLeaderError, InstallSnapshotError, RaftError};
+use openraft::ServerState;
+use openraft::error::{CheckIsLeaderError, RaftError};
 use openraft::raft::{AppendEntriesResponse, VoteRequest};
 use tokio::time::Instant;
 
-use super::codec::{CodecError, Reader};
+use super::admit::{self, Known};
+use super::codec::{CodecError, Reader, put_vote};
+use super::error::QuorumError;
 use super::handle::Quorum;
 use super::leadership;
-use super::rpc::{self, Ask, Joining, PreVoted, Refused, Snapshot};
-use super::types::{LogId, NodeId};
+use super::machine::received;
+use super::rpc::{self, Append, Ask, Joining, PreVoted, Refused, Snapshot};
+use super::types::{LogId, NodeId, QuorumNode};
 
 /// What a node knows that is asked whether it would vote.
 #[derive(Clone, Copy, Debug)]
@@ -62,33 +67,23 @@ impl Quorum {
         mut reader: Reader<'_>,
     ) -> Result<Result<Vec<u8>, Refused>, CodecError> {
         let mut out = Vec::new();
-        if matches!(key, rpc::APPEND | rpc::SNAPSHOT) {
-            *self.counted_at.lock() = Instant::now();
-        }
         let done = match key {
             rpc::APPEND => {
                 let append = rpc::append_of(&mut reader)?;
                 reader.finish()?;
-                let leader = append.vote.leader_id.node_id;
-                let appended = self.raft.append_entries(append).await.map_err(stopped);
-                appended.map(|appended| {
-                    if !matches!(appended, AppendEntriesResponse::HigherVote(_)) {
-                        self.signs.heard(leader);
-                    }
-                    rpc::put_appended(&mut out, &appended);
-                })
+                self.append(append, ask.from, &mut out).await
             }
             rpc::VOTE => {
                 let ballot = rpc::ballot_of(&mut reader)?;
                 reader.finish()?;
-                self.vote(ballot, &mut out).await
+                self.vote(ballot, ask.from, &mut out).await
             }
             rpc::PRE_VOTE => {
                 let last = rpc::last_of(&mut reader)?;
                 reader.finish()?;
                 self.pre_vote(last).await.map(|pre_voted| pre_voted.put(&mut out))
             }
-            rpc::SNAPSHOT => self.install(rpc::snapshot_of(&mut reader)?, &mut out).await,
+            rpc::SNAPSHOT => self.install(rpc::snapshot_of(&mut reader)?, ask.from, &mut out).await,
             rpc::IDENTIFY => {
                 reader.finish()?;
                 let identity = self.identity().await;
@@ -116,11 +111,58 @@ impl Quorum {
                 });
             }
         };
+        if let Err(why @ (Refused::Never(_) | Refused::NotNow(_))) = &done
+            && matches!(key, rpc::APPEND | rpc::VOTE | rpc::SNAPSHOT)
+            && self.refusals.is_due(Instant::now())
+        {
+            tracing::warn!(from = %ask.from, %key, "a request of the metadata quorum is refused: {why}");
+        }
         Ok(done.map(|()| out))
     }
 
-    async fn vote(&self, ballot: VoteRequest<NodeId>, out: &mut Vec<u8>) -> Result<(), Refused> {
+    async fn append(&self, mut append: Append, from: NodeId, out: &mut Vec<u8>) -> Result<(), Refused> {
+        let leader = append.vote.leader_id.node_id;
+        admit::append(&mut append, from, &self.known(leader).await?)?;
+        let now = Instant::now();
+        *self.counted_at.lock() = now;
+        self.incoming.lock().rest(now);
+        let appended = self.raft.append_entries(append).await.map_err(stopped)?;
+        if !matches!(appended, AppendEntriesResponse::HigherVote(_)) {
+            self.signs.heard(leader);
+        }
+        rpc::put_appended(out, &appended);
+        Ok(())
+    }
+
+    /// What this node knows as `of` speaks.
+    async fn known(&self, of: NodeId) -> Result<Known, Refused> {
+        let is_named = self.held.voters().is_some_and(|voters| voters.contains_key(&of))
+            || self.reach.as_ref().is_some_and(|reach| reach.network().listed.contains_key(&of.node));
+        let seen = move |state: &openraft::RaftState<_, _, _>| {
+            let members = &state.membership_state;
+            let votes = |membership: &openraft::EffectiveMembership<NodeId, QuorumNode>| {
+                membership.membership().voter_ids().any(|voter| voter == of)
+            };
+            let is_voter = is_named || votes(members.effective()) || votes(members.committed());
+            (*state.vote_ref(), state.vote_last_modified(), state.committed, is_voter)
+        };
+        let (vote, touched, committed, is_voter) = self.raft.with_raft_state(seen).await.map_err(stopped)?;
+        let lease = self.timers.lease();
+        let is_recent = |at: Instant| Instant::now().saturating_duration_since(at) <= lease;
+        let hears_leader = if vote.leader_id.node_id == self.me {
+            let metrics = self.raft.metrics();
+            let seen = metrics.borrow();
+            let acked = seen.millis_since_quorum_ack.map(Duration::from_millis);
+            seen.state == ServerState::Leader && acked.is_some_and(|ago| ago <= lease)
+        } else {
+            vote.committed && touched.is_some_and(is_recent)
+        };
+        Ok(Known { me: self.me, vote, committed, hears_leader, is_voter })
+    }
+
+    async fn vote(&self, ballot: VoteRequest<NodeId>, from: NodeId, out: &mut Vec<u8>) -> Result<(), Refused> {
         self.may_give_a_vote().await?;
+        admit::ballot(&ballot, from, &self.known(ballot.vote.leader_id.node_id).await?)?;
         let voted = self.raft.vote(ballot).await.map_err(stopped)?;
         rpc::put_voted(out, &voted);
         Ok(())
@@ -148,19 +190,43 @@ impl Quorum {
         Ok(())
     }
 
-    async fn install(&self, chunk: Snapshot, out: &mut Vec<u8>) -> Result<(), Refused> {
-        self.incoming.lock().admit(&chunk)?;
-        self.signs.heard(chunk.vote.leader_id.node_id);
-        match self.raft.install_snapshot(chunk).await {
-            Ok(installed) => {
-                super::codec::put_vote(out, &installed.vote);
-                Ok(())
-            }
-            Err(RaftError::APIError(InstallSnapshotError::SnapshotMismatch(mismatch))) => {
-                Err(Refused::Chunk(mismatch.expect.offset))
-            }
-            Err(error) => Err(stopped(error)),
+    async fn install(&self, chunk: Snapshot, from: NodeId, out: &mut Vec<u8>) -> Result<(), Refused> {
+        let (vote, leader) = (chunk.vote, chunk.vote.leader_id.node_id);
+        let known = self.known(leader).await?;
+        admit::chunk(&chunk, from, &known)?;
+        if vote < known.vote {
+            put_vote(out, &known.vote);
+            return Ok(());
         }
+        let now = Instant::now();
+        let whole = self.incoming.lock().take(chunk, now)?;
+        *self.counted_at.lock() = now;
+        self.signs.heard(leader);
+        let Some((meta, image)) = whole else {
+            put_vote(out, &known.vote);
+            return Ok(());
+        };
+        // The vote is kept first: a log that reaches further than it would be nobody's.
+        let sign = Append { vote, prev_log_id: None, entries: Vec::new(), leader_commit: None };
+        if let AppendEntriesResponse::HigherVote(newer) = self.raft.append_entries(sign).await.map_err(stopped)? {
+            put_vote(out, &newer);
+            return Ok(());
+        }
+        let image = match self.machine.keep(&meta, image).await {
+            Ok(image) => image,
+            Err(error @ (QuorumError::Snapshot(_) | QuorumError::SnapshotIndex { .. })) => {
+                return Err(Refused::Never(error.to_string()));
+            }
+            Err(error) => {
+                self.fault.keep(error.clone());
+                // Whoever watches the quorum sees it end, with this cause.
+                drop(self.raft.shutdown().await);
+                return Err(stopped(error));
+            }
+        };
+        let installed = self.raft.install_full_snapshot(vote, received(meta, image)).await.map_err(stopped)?;
+        put_vote(out, &installed.vote);
+        Ok(())
     }
 
     /// Index up to which everything is committed, told by a leader that has just made sure that it leads.

@@ -17,12 +17,13 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::admit::TERM_MAX;
 use super::campaign::{self, Candidate, Timers};
 use super::error::{Fault, QuorumError};
 use super::first_start::Held;
 use super::handle::{Quorum, cause_of};
 use super::machine::Machine;
-use super::members::Doubles;
+use super::members::{Doors, Doubles, Throttle};
 use super::network::{Network, Peers, Reach};
 use super::signs::Signs;
 use super::store::{Store, on_disk};
@@ -113,6 +114,8 @@ impl Quorum {
             counted_at,
             doubles: Doubles::default(),
             has_caught_up,
+            refusals: Throttle::default(),
+            doors: Doors::default(),
         };
         quorum.join(voters).await?;
         Ok(quorum)
@@ -140,7 +143,10 @@ impl Quorum {
             }
             tracing::warn!("this node votes in the metadata quorum and is a broker alone: remove its vote");
         }
-        if stored == [me] {
+        let term = self.raft.metrics().borrow().vote.leader_id.term;
+        if stored == [me] && term >= TERM_MAX {
+            tracing::error!(term, "no further term can be kept by the metadata log: this node cannot lead");
+        } else if stored == [me] {
             // Nothing happens if it leads already, or is about to.
             self.raft.trigger().elect().await.map_err(|fatal| self.stopped(&fatal))?;
         }
@@ -167,6 +173,13 @@ fn open(
     let committed = next_index(store.committed().as_ref());
     if committed > end.max(wanted) {
         return Err(QuorumError::Lost { committed: committed - 1, end });
+    }
+    if let (Some(applied), Some(last)) = (machine.last(), store.last())
+        && last.leader_id < applied.leader_id
+        && last.index > applied.index
+    {
+        // A snapshot came, and a crash before the log was cut that it contradicts. Those entries were never committed.
+        store.cut_here(applied.index + 1)?;
     }
     Ok((store, machine, held))
 }

@@ -11,6 +11,7 @@ use ballast_log::disk::{Disk, RealDisk};
 use ballast_net::{SeededEntropy, SystemClock};
 use ballast_wire::Uuid;
 use bytes::Bytes;
+use openraft::storage::RaftLogStorage as _;
 use openraft::testing::{StoreBuilder, Suite};
 use tempfile::TempDir;
 use tokio::time::timeout;
@@ -274,4 +275,55 @@ async fn a_quorum_that_was_shut_down_is_done_and_tells_no_failure() {
     let again = started(folder.path()).await;
     leads(&again).await;
     assert_eq!(again.image().topic_count(), 1);
+}
+
+#[tokio::test]
+async fn a_crash_after_a_snapshot_came_leaves_no_entry_behind_it_that_it_contradicts() {
+    let folder = TempDir::new().unwrap();
+    let quorum = started(folder.path()).await;
+    leads(&quorum).await;
+    for n in 0..5 {
+        quorum.propose(topic(n)).await.unwrap();
+    }
+    let image = quorum.image();
+    let membership = quorum.membership().await;
+    for n in 5..20 {
+        quorum.propose(topic(n)).await.unwrap();
+    }
+    // As if the entries after it were those of a leader that nobody followed, and the snapshot that of the next one.
+    let mut last = quorum.store.last().unwrap();
+    (last.leader_id.term, last.index) = (last.leader_id.term + 1, image.index());
+    let meta = machine::snapshot_meta(Some(last), &StoredMembership::new(Some(LogId::default()), membership));
+    quorum.store.clone().save_vote(&Vote { leader_id: last.leader_id, committed: true }).await.unwrap();
+    assert!(matches!(quorum.machine.keep(&meta, b"junk".to_vec()).await, Err(QuorumError::Snapshot(_))));
+    quorum.machine.keep(&meta, encode_snapshot(&image)).await.unwrap();
+    drop(quorum);
+
+    let quorum = started(folder.path()).await;
+    leads(&quorum).await;
+    assert_eq!(quorum.image().topic_count(), 5);
+    quorum.propose(topic(20)).await.unwrap();
+    assert_eq!(quorum.image().topic_count(), 6);
+    drop(quorum);
+    let again = started(folder.path()).await;
+    leads(&again).await;
+    assert_eq!(again.image().topic_count(), 6, "what came after the snapshot is in the log");
+}
+
+#[tokio::test]
+async fn in_the_last_term_that_a_log_can_keep_nobody_stands_and_the_node_lives_on() {
+    let folder = TempDir::new().unwrap();
+    let quorum = started(folder.path()).await;
+    leads(&quorum).await;
+    quorum.propose(topic(0)).await.unwrap();
+    let leader_id = openraft::LeaderId::new(admit::TERM_MAX, NodeId::from(99));
+    quorum.store.clone().save_vote(&Vote { leader_id, committed: true }).await.unwrap();
+    quorum.shutdown().await.unwrap();
+    drop(quorum);
+    for life in 0..2 {
+        let quorum = started(folder.path()).await;
+        assert!(!campaign::stands(&quorum.raft.metrics().borrow()), "life {life}");
+        assert_eq!(quorum.image().topic_count(), 1);
+        quorum.shutdown().await.expect("nothing had failed");
+    }
 }

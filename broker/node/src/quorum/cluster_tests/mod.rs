@@ -1,6 +1,7 @@
 //! Several nodes of a quorum in this process, over real connections: founding, electing, losing, catching up, coming back.
 
 mod doubles;
+mod strangers;
 mod town;
 
 use std::collections::BTreeMap;

@@ -8,6 +8,8 @@
 //!   1. The image is what all entries up to `last` say; so are the images of every other node that has come so far.
 //!   2. A listener first gets the whole image, then every change that comes after it, each once.
 //!   3. An entry that is not understood stops the quorum: metadata is never skipped.
+//!   4. A snapshot from the leader is on disk before openraft hears of it: openraft drops the entries that it covers while
+//!      it is installed.
 //!
 //! Read next: snapshots (files), diff (images without the entries between them).
 
@@ -114,12 +116,27 @@ impl Machine {
         entries.into_iter().map(|entry| applied.apply(entry)).collect()
     }
 
+    /// Keeps a snapshot that came whole, unless what it says is applied here already. It survives a crash once this returns,
+    /// and a start may take it: a leader sends only what was committed.
+    ///
+    /// # Errors
+    /// It does not decode, and nothing was done; the disk failed.
+    pub(super) async fn keep(&self, meta: &SnapshotMeta, bytes: Vec<u8>) -> Result<Vec<u8>, QuorumError> {
+        // Large ones take their time; a thread of the disk is there for that.
+        let (snapshots, meta, applied) = (Arc::clone(&self.0.snapshots), meta.clone(), self.last());
+        let check_and_save = move || {
+            decode(&meta, &bytes)?;
+            let taken = Taken { meta, image: bytes };
+            if taken.meta.last_log_id > applied {
+                snapshots.save(&taken)?;
+            }
+            Ok(taken.image)
+        };
+        on_disk(&*self.0.disk, check_and_save).await
+    }
+
     async fn install(&self, meta: &SnapshotMeta, bytes: Vec<u8>) -> Result<(), QuorumError> {
-        let image = decode_snapshot(&bytes)?;
-        let says = meta.last_log_id.map(|last| last.index);
-        if says.unwrap_or(0) != image.index() {
-            return Err(QuorumError::SnapshotIndex { says, holds: image.index() });
-        }
+        let image = decode(meta, &bytes)?;
         let (snapshots, taken) = (Arc::clone(&self.0.snapshots), Taken { meta: meta.clone(), image: bytes });
         on_disk(&*self.0.disk, move || snapshots.save(&taken)).await?;
         let mut applied = self.0.applied.lock();
@@ -182,6 +199,21 @@ fn tell_isrs(image: &Image, delta: &Delta) {
         let (leader_epoch, partition_epoch, isr) = (state.leader_epoch, state.partition_epoch, &state.isr);
         tracing::trace!(target: TOLD, topic = %topic.name, partition, leader_epoch, partition_epoch, ?isr, "isr");
     }
+}
+
+/// The image that a snapshot is said to be.
+fn decode(meta: &SnapshotMeta, bytes: &[u8]) -> Result<Image, QuorumError> {
+    let image = decode_snapshot(bytes)?;
+    let says = meta.last_log_id.map(|last| last.index);
+    if says.unwrap_or(0) != image.index() {
+        return Err(QuorumError::SnapshotIndex { says, holds: image.index() });
+    }
+    Ok(image)
+}
+
+/// A snapshot that came whole, as openraft takes it.
+pub(super) fn received(meta: SnapshotMeta, image: Vec<u8>) -> Snapshot<TypeConfig> {
+    handed_over(Taken { meta, image })
 }
 
 fn handed_over(taken: Taken) -> Snapshot<TypeConfig> {

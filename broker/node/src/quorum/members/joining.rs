@@ -4,6 +4,7 @@
 //! join ── another cluster's, or a broker alone with a voter's id ──► never
 //!      ── its id is alive under another directory, or was within
 //!         the session timeout, and is elsewhere ───────────────────► in use: nothing is written
+//!      ── too many come at once of whom nothing else speaks (doors) ► not now
 //!      ── else ────────────────────────────────────────────────────► learner
 //! ```
 //! Holds: a node id is never taken in twice while both of its directories are there. A node that answers at the address of
@@ -127,7 +128,12 @@ impl Quorum {
                 id.node
             )));
         }
+        if id.node < 0 {
+            return Err(Refused::Never(format!("no node has the id {}", id.node)));
+        }
         self.refuse_double(id, &joining, &membership).await?;
+        let _entering = self.doors.entering.lock().await;
+        self.let_in(id).await?;
         match self.take_in(id, joining.at).await {
             Ok(Joined) => Ok(()),
             Err(RaftError::APIError(ClientWriteError::ForwardToLeader(leader))) => {

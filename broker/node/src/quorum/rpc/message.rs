@@ -27,7 +27,7 @@ use super::super::entry::{Entry, Payload};
 use super::super::machine::snapshot_meta;
 use super::super::types::{LogId, NodeId, QuorumNode, TypeConfig, Vote};
 
-type Append = AppendEntriesRequest<TypeConfig>;
+pub(in super::super) type Append = AppendEntriesRequest<TypeConfig>;
 pub(in super::super) type Snapshot = InstallSnapshotRequest<TypeConfig>;
 /// Voters with their addresses.
 pub(in super::super) type Voters = BTreeMap<NodeId, QuorumNode>;

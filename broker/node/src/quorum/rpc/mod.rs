@@ -20,7 +20,7 @@ use super::codec::{CodecError, Reader, put_node, put_node_id, put_option};
 use super::types::{NodeId, QuorumNode};
 
 pub(super) use message::{
-    Ask, Identity, Joining, PreVoted, Snapshot, Voters, append_of, appended_of, ballot_of, index_of, last_of,
+    Append, Ask, Identity, Joining, PreVoted, Snapshot, Voters, append_of, appended_of, ballot_of, index_of, last_of,
     put_append, put_appended, put_ballot, put_last, put_snapshot, put_voted, snapshot_of, vote_of, voted_of,
 };
 

@@ -74,6 +74,11 @@ impl Store {
         self.0.entries.lock().last()
     }
 
+    /// The term of the vote that is kept, 0 if none is.
+    pub(super) fn term(&self) -> u64 {
+        self.0.vote.lock().map_or(0, |vote| vote.leader_id.term)
+    }
+
     #[expect(clippy::result_large_err, reason = "what openraft's traits return")]
     fn raise<T>(&self, result: Result<T, QuorumError>) -> Result<T, StorageError> {
         result.map_err(|error| self.0.fault.raise(error))
@@ -143,24 +148,26 @@ impl Store {
 
     async fn cut(&self, since: u64) -> Result<(), QuorumError> {
         let this = self.clone();
-        let cut = move || {
-            let Inner { log, entries, clock, .. } = &*this.0;
-            tell_bounds(log.recovery_point().min(offset_of(since)?), log.end());
-            open::truncate(log, offset_of(since)?, clock.now_ms())?;
-            tell_bounds(log.end(), log.end());
-            let (is_known, first) = {
-                let mut entries = entries.lock();
-                entries.truncate(since);
-                (entries.end() == since, entries.first())
-            };
-            if !is_known && since > first {
-                let last = open::read(log, since - 1, since, 0)?;
-                let last = last.last().ok_or(QuorumError::Gap { wanted: since - 1, start: first })?;
-                entries.lock().set_last(last.log_id);
-            }
-            Ok(())
+        self.0.serial.run(move || this.cut_here(since)).await
+    }
+
+    /// Cuts the entries from `since` on. Blocks, and is in line with nothing: for a start.
+    pub(super) fn cut_here(&self, since: u64) -> Result<(), QuorumError> {
+        let Inner { log, entries, clock, .. } = &*self.0;
+        tell_bounds(log.recovery_point().min(offset_of(since)?), log.end());
+        open::truncate(log, offset_of(since)?, clock.now_ms())?;
+        tell_bounds(log.end(), log.end());
+        let (is_known, first) = {
+            let mut entries = entries.lock();
+            entries.truncate(since);
+            (entries.end() == since, entries.first())
         };
-        self.0.serial.run(cut).await
+        if !is_known && since > first {
+            let last = open::read(log, since - 1, since, 0)?;
+            let last = last.last().ok_or(QuorumError::Gap { wanted: since - 1, start: first })?;
+            entries.lock().set_last(last.log_id);
+        }
+        Ok(())
     }
 
     async fn drop_upto(&self, upto: LogId) -> Result<(), QuorumError> {
