@@ -111,18 +111,13 @@ impl Quorum {
                 });
             }
         };
-        if let Err(why @ (Refused::Never(_) | Refused::NotNow(_))) = &done
-            && matches!(key, rpc::APPEND | rpc::VOTE | rpc::SNAPSHOT)
-            && self.refusals.is_due(Instant::now())
-        {
-            tracing::warn!(from = %ask.from, %key, "a request of the metadata quorum is refused: {why}");
-        }
         Ok(done.map(|()| out))
     }
 
     async fn append(&self, mut append: Append, from: NodeId, out: &mut Vec<u8>) -> Result<(), Refused> {
         let leader = append.vote.leader_id.node_id;
-        admit::append(&mut append, from, &self.known(leader).await?)?;
+        let admitted = admit::append(&mut append, from, &self.known(leader).await?);
+        self.tell_refusal(from, admitted)?;
         let now = Instant::now();
         *self.counted_at.lock() = now;
         self.incoming.lock().rest(now);
@@ -132,6 +127,16 @@ impl Quorum {
         }
         rpc::put_appended(out, &appended);
         Ok(())
+    }
+
+    /// Tells people, from time to time, of what no honest node of this version would send.
+    fn tell_refusal(&self, from: NodeId, admitted: Result<(), Refused>) -> Result<(), Refused> {
+        if let Err(Refused::Never(why)) = &admitted
+            && self.refusals.is_due(Instant::now())
+        {
+            tracing::warn!(%from, "what another node of the metadata quorum sent is refused: {why}");
+        }
+        admitted
     }
 
     /// What this node knows as `of` speaks.
@@ -162,7 +167,8 @@ impl Quorum {
 
     async fn vote(&self, ballot: VoteRequest<NodeId>, from: NodeId, out: &mut Vec<u8>) -> Result<(), Refused> {
         self.may_give_a_vote().await?;
-        admit::ballot(&ballot, from, &self.known(ballot.vote.leader_id.node_id).await?)?;
+        let admitted = admit::ballot(&ballot, from, &self.known(ballot.vote.leader_id.node_id).await?);
+        self.tell_refusal(from, admitted)?;
         let voted = self.raft.vote(ballot).await.map_err(stopped)?;
         rpc::put_voted(out, &voted);
         Ok(())
@@ -193,7 +199,7 @@ impl Quorum {
     async fn install(&self, chunk: Snapshot, from: NodeId, out: &mut Vec<u8>) -> Result<(), Refused> {
         let (vote, leader) = (chunk.vote, chunk.vote.leader_id.node_id);
         let known = self.known(leader).await?;
-        admit::chunk(&chunk, from, &known)?;
+        self.tell_refusal(from, admit::chunk(&chunk, from, &known))?;
         if vote < known.vote {
             put_vote(out, &known.vote);
             return Ok(());
@@ -215,7 +221,7 @@ impl Quorum {
         let image = match self.machine.keep(&meta, image).await {
             Ok(image) => image,
             Err(error @ (QuorumError::Snapshot(_) | QuorumError::SnapshotIndex { .. })) => {
-                return Err(Refused::Never(error.to_string()));
+                return self.tell_refusal(from, Err(Refused::Never(error.to_string())));
             }
             Err(error) => {
                 self.fault.keep(error.clone());
