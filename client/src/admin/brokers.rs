@@ -6,8 +6,8 @@ use ballast_wire::{BrokerId, LeaderEpoch, Offset, PartitionIndex, Uuid};
 use kafka_protocol::messages::describe_quorum_request::{PartitionData, TopicData};
 use kafka_protocol::messages::describe_quorum_response::ReplicaState;
 use kafka_protocol::messages::{
-    DescribeClusterRequest, DescribeLogDirsRequest, DescribeQuorumRequest, UnregisterBrokerRequest,
-    UnregisterBrokerResponse,
+    DescribeClusterRequest, DescribeLogDirsRequest, DescribeQuorumRequest, DescribeQuorumResponse,
+    UnregisterBrokerRequest, UnregisterBrokerResponse,
 };
 
 use super::{Admin, only, outcome, topic_name};
@@ -204,14 +204,12 @@ impl Admin {
                 .with_partitions(vec![PartitionData::default()]);
             DescribeQuorumRequest::default().with_topics(vec![topic])
         };
-        let (_, answer) = self
-            .cluster
-            .call(Target::Any, what, build, |answer| {
-                outcome(what, answer.error_code, answer.error_message.as_ref())?;
-                let row = only(answer.topics.iter().flat_map(|topic| &topic.partitions), what)?;
-                outcome(what, row.error_code, row.error_message.as_ref())
-            })
-            .await?;
+        let check = |answer: &DescribeQuorumResponse| {
+            outcome(what, answer.error_code, answer.error_message.as_ref())?;
+            let row = only(answer.topics.iter().flat_map(|topic| &topic.partitions), what)?;
+            outcome(what, row.error_code, row.error_message.as_ref())
+        };
+        let answer = self.ask_active(what, build, check).await?;
         let nodes: BTreeMap<BrokerId, Vec<String>> = answer
             .nodes
             .iter()

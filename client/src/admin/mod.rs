@@ -7,6 +7,7 @@
 
 mod brokers;
 mod configs;
+mod controller;
 mod elections;
 mod group_offsets;
 mod groups;

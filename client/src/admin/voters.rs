@@ -8,7 +8,7 @@ use kafka_protocol::messages::{
 use kafka_protocol::protocol::StrBytes;
 
 use super::{Admin, outcome};
-use crate::{ClientError, Target};
+use crate::ClientError;
 
 /// Name of the listener that controllers have, unless they call it otherwise.
 const LISTENER: &str = "CONTROLLER";
@@ -32,10 +32,10 @@ impl Admin {
                 .with_listeners(vec![listener])
         };
         let check = |answer: &AddRaftVoterResponse| outcome(&what, answer.error_code, answer.error_message.as_ref());
-        self.cluster.call(Target::Any, &what, build, check).await.map(drop)
+        self.ask_active(&what, build, check).await.map(drop)
     }
 
-    /// Removes a voter. A `directory` of zero stands for the one that votes; Apache Kafka wants to know it.
+    /// Removes a voter, which is its id and the metadata directory that votes (`describe_quorum` tells both).
     ///
     /// # Errors
     /// `Refused`: it does not vote, is the last that does, or the voters are being changed.
@@ -46,6 +46,6 @@ impl Admin {
             request.with_voter_directory_id(uuid::Uuid::from_bytes(directory.0))
         };
         let check = |answer: &RemoveRaftVoterResponse| outcome(&what, answer.error_code, answer.error_message.as_ref());
-        self.cluster.call(Target::Any, &what, build, check).await.map(drop)
+        self.ask_active(&what, build, check).await.map(drop)
     }
 }

@@ -1,7 +1,8 @@
 //! DescribeQuorum (key 55), versions 0–2.
 //!
 //! The metadata quorum as it is: leader, epoch, committed end, and for each voter and observer how far it is, as the
-//! leader knows it; a node that cannot reach the leader tells what it knows itself.
+//! leader knows it; a broker that cannot reach the leader tells what it knows itself. A controller that does not lead refuses
+//! (6), as Kafka's do: whoever begins at a controller asks it for the active one (DescribeCluster).
 //! v2 adds directory ids, node listeners and error messages. Any partition but `__cluster_metadata`-0 is unknown (3).
 
 use std::time::Duration;
@@ -12,7 +13,7 @@ use kafka_protocol::messages::describe_quorum_response::{Listener, Node, Partiti
 use kafka_protocol::messages::{BrokerId, DescribeQuorumRequest, DescribeQuorumResponse};
 
 use super::call::Ctx;
-use super::code;
+use super::code::{self, Code};
 use super::view::{self, text};
 use crate::drive::elsewhere;
 use crate::quorum::{QuorumView, ReplicaView};
@@ -32,12 +33,19 @@ pub(super) async fn handle(ctx: Ctx, request: DescribeQuorumRequest) -> Describe
     if ctx.may_pass_on()
         && view.leader.is_some_and(|leader| leader != ctx.node.quorum.me())
         && let Some(there) = elsewhere::ask(&ctx.node.quorum, ctx.version, &request, LEADER_MAX).await
+        && !is_of_no_leader(&there)
     {
         return there;
     }
     let topics = request.topics.iter().map(|topic| topic_row(&ctx, &view, topic));
     let response = response.with_topics(topics.collect());
-    if ctx.version >= 2 { response.with_nodes(nodes(&ctx, &view)) } else { response }
+    if ctx.version >= 2 && !is_of_no_leader(&response) { response.with_nodes(nodes(&ctx, &view)) } else { response }
+}
+
+/// Was it refused because whoever answers does not lead? Who was taken for the leader may have lost the lead.
+fn is_of_no_leader(answer: &DescribeQuorumResponse) -> bool {
+    let mut rows = answer.topics.iter().flat_map(|topic| &topic.partitions);
+    rows.any(|row| row.error_code == code::NOT_LEADER_OR_FOLLOWER)
 }
 
 /// Where each member listens for controllers; one without such a listener has no row.
@@ -61,9 +69,13 @@ fn topic_row(ctx: &Ctx, view: &QuorumView, topic: &AskedTopic) -> TopicData {
 fn partition_row(ctx: &Ctx, view: &QuorumView, topic: &str, asked: &Asked) -> PartitionData {
     let row = PartitionData::default().with_partition_index(asked.partition_index);
     if topic != METADATA_TOPIC || asked.partition_index != 0 {
-        let row = row.with_error_code(code::UNKNOWN_TOPIC_OR_PARTITION);
         let words = "This server does not host this topic-partition.";
-        return if ctx.version >= 2 { row.with_error_message(Some(text(words))) } else { row };
+        return refused(ctx, row, code::UNKNOWN_TOPIC_OR_PARTITION, words);
+    }
+    if ctx.came_to_the_controller() && !*ctx.node.quorum.leads().borrow() {
+        let words = "For requests intended only for the leader, this error indicates that the broker is not the current \
+                     leader.";
+        return refused(ctx, row, code::NOT_LEADER_OR_FOLLOWER, words);
     }
     let leader = view.leader.map(|leader| leader.node);
     let members = |members: &[ReplicaView]| members.iter().map(|member| member_row(ctx, member)).collect();
@@ -72,6 +84,11 @@ fn partition_row(ctx: &Ctx, view: &QuorumView, topic: &str, asked: &Asked) -> Pa
         .with_high_watermark(offset(view.high_watermark))
         .with_current_voters(members(&view.voters))
         .with_observers(members(&view.observers))
+}
+
+fn refused(ctx: &Ctx, row: PartitionData, error: Code, words: &str) -> PartitionData {
+    let row = row.with_error_code(error);
+    if ctx.version >= 2 { row.with_error_message(Some(text(words))) } else { row }
 }
 
 fn member_row(ctx: &Ctx, member: &ReplicaView) -> ReplicaState {

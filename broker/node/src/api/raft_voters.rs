@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use ballast_wire::Uuid;
 use kafka_protocol::protocol::Request;
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -26,7 +27,8 @@ impl Change {
     async fn is_done(&self, quorum: &Quorum) -> bool {
         match self {
             Change::Add(id, _) => quorum.has_voter(*id).await,
-            Change::Remove(id) => !quorum.has_voter(*id).await,
+            // Of an id alone it cannot be told.
+            Change::Remove(id) => id.directory != Uuid::ZERO && !quorum.has_voter(*id).await,
         }
     }
 

@@ -1,8 +1,8 @@
 //! RemoveRaftVoter (key 81), version 0.
 //!
 //! Removes a voter from the metadata quorum; asked of any node, done by the leader. 104 for another cluster's id, 127 for an
-//! id and directory that do not vote, 42 for the last voter, 7 where the voters are being changed. A directory id of zero
-//! stands for whichever votes. The node may go on as a learner.
+//! id and directory that do not vote together, 42 for the last voter, 7 where the voters are being changed. The node goes on
+//! as a learner.
 
 use std::time::Duration;
 

@@ -40,7 +40,9 @@ pub struct ReplicaView {
 fn leader_of(metrics: &Metrics) -> Option<NodeId> {
     let stored = &metrics.membership_config;
     let is_in_force = *stored.log_id() <= metrics.last_applied;
-    metrics.current_leader.filter(|leader| !is_in_force || stored.membership().get_node(leader).is_some())
+    metrics
+        .current_leader
+        .filter(|leader| !is_in_force || stored.membership().voter_ids().any(|voter| voter == *leader))
 }
 
 impl QuorumView {
@@ -86,11 +88,11 @@ mod tests {
     use super::super::types::{LogId, Membership, StoredMembership};
     use super::*;
 
-    /// What node 2 sees that follows node 1, in a quorum whose members are `members` since entry 7.
-    fn seen(members: &[u64], applied: u64) -> Metrics {
+    /// What node 2 sees that follows node 1, in a quorum of nodes 1 to 3 whose voters are `voters` since entry 7.
+    fn seen(voters: &[u64], applied: u64) -> Metrics {
         let at = |index| Some(LogId { leader_id: LeaderId::new(3, NodeId::from(1)), index });
-        let ids: BTreeSet<NodeId> = members.iter().copied().map(NodeId::from).collect();
-        let membership = Membership::new(vec![ids.clone()], ids);
+        let ids = |ids: &[u64]| ids.iter().copied().map(NodeId::from).collect::<BTreeSet<NodeId>>();
+        let membership = Membership::new(vec![ids(voters)], ids(&[1, 2, 3]));
         Metrics {
             current_leader: Some(NodeId::from(1)),
             membership_config: StoredMembership::new(at(7), membership).into(),

@@ -1,7 +1,8 @@
 //! Voters that people add and remove: AddRaftVoter (80), RemoveRaftVoter (81).
 //!
 //! ```text
-//! add     who is there? ─► learner ─► caught up ─► voter          remove   voter ─► nobody (it may come back as a learner)
+//! add     who is there? ─► learner ─► caught up ─► voter          remove   voter ─┬─ alive ──► learner, in the same step
+//!                                                                                 └─ silent ─► nobody, until it joins
 //! ```
 //! Holds: a node votes only once it has what the leader has; one voter at a time is added or removed, through the log; the
 //! last voter stays.
@@ -106,7 +107,7 @@ impl Quorum {
         Ok(())
     }
 
-    /// Removes a voter; its directory may be left open (zero).
+    /// Removes a voter, which is an id with its directory.
     ///
     /// # Errors
     /// See [`VoterError`].
@@ -115,13 +116,22 @@ impl Quorum {
             return Err(VoterError::NotLeader);
         }
         let voters: Vec<NodeId> = self.membership().await.voter_ids().collect();
-        let is_meant = |voter: &&NodeId| **voter == id || (voter.node == id.node && id.directory == Uuid::ZERO);
-        let voter = *voters.iter().find(is_meant).ok_or(VoterError::NotFound(id))?;
-        if voters.len() == 1 {
-            return Err(VoterError::Last(voter));
+        if !voters.contains(&id) {
+            return Err(VoterError::NotFound(id));
         }
-        self.raft.change_membership(ChangeMembers::RemoveVoters(BTreeSet::from([voter])), false).await?;
-        tracing::info!(id = %voter, "a voter was removed from the metadata quorum");
+        if voters.len() == 1 {
+            return Err(VoterError::Last(id));
+        }
+        let stays = self.may_stay(id);
+        self.raft.change_membership(ChangeMembers::RemoveVoters(BTreeSet::from([id])), stays).await?;
+        tracing::info!(%id, stays, "a voter was removed from the metadata quorum");
         Ok(())
+    }
+
+    /// Can a removed voter go on as a learner? One that was not heard of just now shall leave no place behind that waits
+    /// for it, and openraft lets a leader that listens lead on for ever: it has to leave, and join again.
+    fn may_stay(&self, id: NodeId) -> bool {
+        let heard = || self.reach.as_ref()?.contacts().get(&id).map(|contact| contact.at);
+        id != self.me && heard().is_some_and(|at| at.elapsed() < self.timers.silence)
     }
 }

@@ -1,6 +1,7 @@
 //! Several nodes of a quorum in this process, over real connections: founding, electing, losing, catching up, coming back.
 
 mod doubles;
+mod removed;
 mod strangers;
 mod town;
 
@@ -330,6 +331,7 @@ async fn a_voter_that_was_removed_while_it_was_away_deposes_nobody_neither_when_
     }
     back.goes_on();
     until("it is taken in as a learner", || observers(&members[&leads]) == [id(away, 1)]).await;
+    until("it knows", || voters(&back).len() == 2).await;
     let added = members[&leads].quorum.add_voter(id(away, 1), town.addresses[&away].clone());
     timeout(SOON, added).await.expect("it catches up soon").expect("it votes again");
     assert_eq!(reign(&members), before, "the leader that did all that led throughout");
