@@ -152,17 +152,18 @@ impl Held {
         in_isr.for_each(|(_, doubt)| self.loss.add(doubt.loss));
     }
 
-    /// The ISR has changed; true if nobody in it surely has everything, because of power or rot that the controller could not
-    /// know of yet.
+    /// The ISR has changed: who is out of it leads nothing, whatever it has. True if nobody who is left surely has everything,
+    /// because of power or rot that the controller could not know of yet.
     fn change(&mut self, partition_epoch: PartitionEpoch, isr: &[BrokerId], now_ms: i64) -> bool {
         if partition_epoch <= self.partition_epoch || isr.is_empty() {
             return false;
         }
         self.partition_epoch = partition_epoch;
-        let is_left = self.sure.iter().any(|broker| !isr.contains(broker));
+        let had_one = !self.sure.is_empty();
+        self.sure.retain(|broker| isr.contains(broker));
         let died_unheard =
             |broker: &BrokerId| self.doubtful.get(broker).is_some_and(|doubt| doubt.since_ms + SESSION_MS >= now_ms);
-        is_left && isr.iter().all(died_unheard) && self.loss.of_power
+        had_one && self.sure.is_empty() && isr.iter().all(died_unheard) && self.loss.of_power
     }
 
     /// Does what was lost excuse records of `at`?
@@ -254,6 +255,8 @@ mod tests {
         assert_eq!(leaves(dies(2, true), &[3, 2]), [3]);
         assert_eq!(leaves(dies(2, false), &[3, 2]), [] as [usize; 0], "processes leave their writes behind");
         assert_eq!(leaves(dies(2, true), &[1]), [] as [usize; 0], "who has it stays");
+        let cut_off = vec![high(&[1, 2]), isr(1, &[2]), dies(2, true)];
+        assert_eq!(blackouts(cut_off), [2], "who is out of the ISR does not lead, whatever it has");
         let long_ago = Entry { ms: -SESSION_MS - 1, event: dies(2, true) };
         let now = [isr(1, &[2])].map(|event| Entry { ms: 0, event });
         let before = Entry { ms: long_ago.ms, event: high(&[1, 2]) };

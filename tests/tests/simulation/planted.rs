@@ -31,9 +31,9 @@ const fn find(bug: Bug, scenario: fn(u64) -> Scenario, seed: u64, check: &'stati
 /// All that whole clusters are to find.
 const FINDS: [Find; 12] = [
     find(Bug::AckBeforeFollowerFetch, three_keenly, 0, "C1"),
-    find(Bug::WatermarkByIsr, who_joins_is_cut_off, 15, "C12"),
+    find(Bug::WatermarkByIsr, who_joins_is_cut_off, 39, "C12"),
     find(Bug::TruncateToWatermark, three_keenly, 1, "C12"),
-    find(Bug::UncleanKeepsMembership, power_fails_and_leaders_die, 9, "C4"),
+    find(Bug::UncleanKeepsMembership, power_fails_and_leaders_die, 11, "C4"),
     find(Bug::FsyncErrorIgnored, alone_keenly, 18, "C1"),
     find(Bug::DirectoryNotSynced, alone_keenly, 7, "C1"),
     find(Bug::IndexTrustedAfterCrash, power_frays_a_disk, 1, "C9"),
@@ -41,7 +41,7 @@ const FINDS: [Find; 12] = [
     find(Bug::SnapshotKeptOnTruncate, leaders_write_alone, 0, "C9"),
     find(Bug::CommitWithoutGeneration, three_keenly, 3, "C7"),
     find(Bug::RaftVoteNotSynced, three_keenly, 7, "C13"),
-    find(Bug::RaftTruncateNotSynced, controllers_write_alone, 12, "C8"),
+    find(Bug::RaftTruncateNotSynced, controllers_write_alone, 24, "C8"),
 ];
 
 fn three_keenly(seed: u64) -> Scenario {

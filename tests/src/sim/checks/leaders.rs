@@ -67,6 +67,9 @@ pub(super) fn committed_stays(evidence: &Evidence) -> Vec<String> {
                 highs.retain(|(of, at), _| of != broker && !evidence.blackouts().of_place(at).contains(&index));
                 ends.retain(|(of, _), _| of != broker);
             }
+            BrokerEvent::Isr { at, .. } if evidence.blackouts().of_place(at).contains(&index) => {
+                highs.retain(|(_, of), _| *of != at);
+            }
             BrokerEvent::GaveUp { .. } => {
                 highs.retain(|(of, _), _| of != broker);
                 ends.retain(|(of, _), _| of != broker);
@@ -105,6 +108,9 @@ pub(super) fn isr_is_true(evidence: &Evidence) -> Vec<String> {
                 let heard = (*partition_epoch, *leader_epoch, isr.as_slice());
                 let newest = newest.entry(at).or_insert(heard);
                 *newest = (*newest).max(heard);
+                if evidence.blackouts().of_place(at).contains(&index) {
+                    highs.remove(at);
+                }
             }
             BrokerEvent::High { at, leader_epoch, high, isr } => {
                 let highest = highs.entry(at).or_insert(*high);
