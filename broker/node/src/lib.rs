@@ -12,6 +12,7 @@ mod drive;
 pub mod embed;
 mod features;
 mod http;
+mod hush;
 pub mod loggers;
 mod net;
 mod node;

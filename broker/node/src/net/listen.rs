@@ -10,13 +10,14 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::conn::{self, ConnLimits, Service};
-use super::hush::Hush;
 use super::limits::{ConnectionCount, ConnectionLimits};
+use crate::hush::Hush;
 
 /// How long accepting rests after it failed, for instance because descriptors are used up.
 const ACCEPT_REST: Duration = Duration::from_millis(100);
 
-/// Connections closed for their own fault, or for want of room, that are told in ten seconds.
+const TOLD_SPAN: Duration = Duration::from_secs(10);
+/// Connections closed for their own fault, or for want of room, that are told in a span.
 const CLOSINGS_TOLD_MAX: u32 = 20;
 
 /// One listener with what its connections need.
@@ -41,7 +42,7 @@ where
 {
     let mut connections = JoinSet::new();
     let count = Arc::clone(&accept.count);
-    let (failures, closings) = (Hush::new(1), Arc::new(Hush::new(CLOSINGS_TOLD_MAX)));
+    let (failures, closings) = (Hush::new(1, TOLD_SPAN), Arc::new(Hush::new(CLOSINGS_TOLD_MAX, TOLD_SPAN)));
     loop {
         let mut stop = accept.stop.clone();
         let next = async {

@@ -5,7 +5,6 @@
 
 pub(crate) mod conn;
 pub(crate) mod frame;
-mod hush;
 pub(crate) mod limits;
 pub(crate) mod link;
 pub(crate) mod listen;

@@ -25,18 +25,19 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
+use super::arrivals::{Doors, Doubles};
 use super::campaign::Timers;
 use super::describe::QuorumView;
 use super::error::{Fault, ProposeError, QuorumError};
 use super::first_start::Held;
 use super::incoming::Incoming;
 use super::machine::{Machine, Publication};
-use super::members::{Doors, Doubles, Throttle};
 use super::network::{Lane, Reach};
 use super::rpc;
 use super::signs::Signs;
 use super::store::Store;
 use super::types::{Membership, Metrics, NodeId, QuorumNode, TypeConfig, next_index};
+use crate::hush::Hush;
 
 /// Largest entry in bytes.
 pub const ENTRY_BYTES_MAX: usize = 32 << 20;
@@ -66,7 +67,7 @@ pub struct Quorum {
     /// In this life. From then on nobody's refusal ends it.
     pub(super) has_caught_up: AtomicBool,
     /// What other nodes ask and are refused is told from time to time.
-    pub(super) refusals: Throttle,
+    pub(super) refusals: Hush,
     pub(super) doors: Doors,
 }
 

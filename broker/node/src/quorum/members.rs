@@ -46,8 +46,6 @@ use super::types::{Membership, Metrics, NodeId, QuorumNode};
 
 #[cfg(test)]
 pub(super) use self::doors::UNPROVEN_MAX;
-pub(super) use self::doors::{Doors, Throttle};
-pub(super) use self::joining::Doubles;
 
 /// Between two looks at the membership.
 const ROUND: Duration = Duration::from_millis(250);

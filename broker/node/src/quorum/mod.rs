@@ -16,6 +16,7 @@
 //! network, serve and admit (the others), members and first_start (who belongs to it).
 
 mod admit;
+mod arrivals;
 mod campaign;
 #[cfg(test)]
 mod cluster_tests;

@@ -132,7 +132,7 @@ impl Quorum {
     /// Tells people, from time to time, of what no honest node of this version would send.
     fn tell_refusal(&self, from: NodeId, admitted: Result<(), Refused>) -> Result<(), Refused> {
         if let Err(Refused::Never(why)) = &admitted
-            && self.refusals.is_due(Instant::now())
+            && self.refusals.admit(Instant::now()).is_some()
         {
             tracing::warn!(%from, "what another node of the metadata quorum sent is refused: {why}");
         }

@@ -18,17 +18,18 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::admit::TERM_MAX;
+use super::arrivals::{Doors, Doubles};
 use super::campaign::{self, Candidate, Timers};
 use super::error::{Fault, QuorumError};
 use super::first_start::Held;
 use super::handle::{Quorum, cause_of};
 use super::machine::Machine;
-use super::members::{Doors, Doubles, Throttle};
 use super::network::{Network, Peers, Reach};
 use super::signs::Signs;
 use super::store::{Store, on_disk};
 use super::types::{NodeId, QuorumNode, next_index};
 use super::{leadership, runtime};
+use crate::hush::Hush;
 
 /// Folder of the metadata log, within its log directory.
 pub const LOG_DIR: &str = "__cluster_metadata-0";
@@ -114,7 +115,7 @@ impl Quorum {
             counted_at,
             doubles: Doubles::default(),
             has_caught_up,
-            refusals: Throttle::default(),
+            refusals: Hush::new(1, Duration::from_secs(60)),
             doors: Doors::default(),
         };
         quorum.join(voters).await?;

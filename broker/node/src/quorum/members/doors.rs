@@ -8,11 +8,9 @@
 //! Holds: one new member at a time is taken in, so that the bounds are exact.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use ballast_wire::BrokerId;
 use openraft::ServerState;
-use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::super::handle::Quorum;
@@ -23,33 +21,6 @@ use super::super::types::{Membership, NodeId};
 pub(in super::super) const UNPROVEN_MAX: usize = 16;
 /// Learners at a time with one id: an old directory that is about to be forgotten, a new one, and a newer one.
 const DIRECTORIES_MAX: usize = 3;
-/// Between two lines about the same.
-const TELL_EVERY: Duration = Duration::from_secs(60);
-
-/// Lets one line through a minute.
-#[derive(Debug, Default)]
-pub(in super::super) struct Throttle(Mutex<Option<Instant>>);
-
-impl Throttle {
-    /// Is it to be told again?
-    pub(in super::super) fn is_due(&self, now: Instant) -> bool {
-        let mut told = self.0.lock();
-        let is_due = told.is_none_or(|at| now - at >= TELL_EVERY);
-        if is_due {
-            *told = Some(now);
-        }
-        is_due
-    }
-}
-
-/// Who comes in.
-#[derive(Debug, Default)]
-pub(in super::super) struct Doors {
-    /// Held while one is taken in.
-    pub(super) entering: tokio::sync::Mutex<()>,
-    pub(super) turned_away: Throttle,
-}
-
 impl Quorum {
     /// Is there room for a new member? Whoever does not lead has no say.
     pub(super) async fn let_in(&self, id: NodeId) -> Result<(), Refused> {
@@ -67,7 +38,7 @@ impl Quorum {
         };
         let may = may_enter(id, &membership, is_proven);
         if let Err(why) = &may
-            && self.doors.turned_away.is_due(Instant::now())
+            && self.doors.turned_away.admit(Instant::now()).is_some()
         {
             tracing::warn!(%id, "a node that asks to be taken into the metadata quorum has to wait: {why}");
         }
@@ -126,12 +97,5 @@ mod tests {
         let directories = |count: usize| with_learners((0..count).map(|n| id(2, n as u8 + 1)));
         assert_eq!(may_enter(id(2, 99), &directories(DIRECTORIES_MAX - 1), |_| true), Ok(()));
         assert!(matches!(may_enter(id(2, 99), &directories(DIRECTORIES_MAX), |_| true), Err(Refused::NotNow(_))));
-    }
-
-    #[test]
-    fn a_line_is_let_through_once_a_minute() {
-        let (throttle, start) = (Throttle::default(), Instant::now());
-        assert!(throttle.is_due(start) && !throttle.is_due(start + TELL_EVERY / 2));
-        assert!(throttle.is_due(start + TELL_EVERY));
     }
 }
