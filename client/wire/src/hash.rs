@@ -1,4 +1,4 @@
-//! Key hashes, and the partition that each client's default makes of them.
+//! Key hashes, the partition that each client's default makes of them, and the hash that Kafka places groups with.
 //!
 //! Clients disagree: Java and librdkafka place the same key on different partitions unless told otherwise. All functions
 //! here are total; randomness for keyless records is the caller's, and `None` means "the client picks any".
@@ -19,6 +19,12 @@ pub fn crc32(key: &[u8]) -> u32 {
 #[must_use]
 pub fn fnv1a(key: &[u8]) -> u32 {
     key.iter().fold(0x811c_9dc5, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
+/// Java's `String.hashCode`, over UTF-16 units: it says which partition a group lives in, and which fetcher has a partition.
+#[must_use]
+pub fn java_string(text: &str) -> i32 {
+    text.encode_utf16().fold(0i32, |hash, unit| hash.wrapping_mul(31).wrapping_add(i32::from(unit)))
 }
 
 /// Sign bit off: Java's `toPositive`.
@@ -106,6 +112,14 @@ mod tests {
     use super::*;
 
     const LONG: &str = "this is another string with more length to it perhaps";
+
+    #[test]
+    fn strings_hash_as_in_java() {
+        let known = [("", 0), ("a", 97), ("group", 98_629_247), ("polygenelubricants", i32::MIN), ("ü€😀", 17_318_035)];
+        for (text, hash) in known {
+            assert_eq!(java_string(text), hash, "{text}");
+        }
+    }
 
     #[test]
     fn murmur2_equals_that_of_librdkafka() {

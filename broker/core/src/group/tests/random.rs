@@ -22,6 +22,8 @@ use crate::machine::{Machine, Tick};
 const PARTITIONS: i32 = 120;
 /// Turns of disturbance per member: about five minutes.
 const TURNS: usize = 600;
+/// A group of fewer has as many turns as one of this size.
+const TURNS_CLIENTS_MIN: usize = 20;
 /// Turns per member that a group has to settle in: about a minute and a half.
 const SETTLE_TURNS: usize = 180;
 const HEARTBEAT_MS: Tick = 1_000;
@@ -399,7 +401,8 @@ proptest! {
         seed in any::<u64>(),
     ) {
         let mut world = World::new(clients, seed);
-        for _ in 0..TURNS * clients {
+        // A small group does less at a time, and is watched for longer.
+        for _ in 0..TURNS * clients.max(TURNS_CLIENTS_MIN) {
             world.turn(false);
         }
         let now = world.rig.now;

@@ -33,7 +33,7 @@ use tokio::task::AbortHandle;
 
 pub(crate) use self::shard::Coordinator;
 pub(crate) use self::state::Unavailable;
-pub(crate) use self::topic::{OFFSETS_TOPIC, OffsetsTopic, java_hash, partition_of};
+pub(crate) use self::topic::{OFFSETS_TOPIC, OffsetsTopic, partition_of};
 use super::partition::Partition;
 use super::settings::LiveSettings;
 use super::store::Store;

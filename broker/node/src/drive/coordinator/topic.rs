@@ -9,7 +9,7 @@ use std::time::Duration;
 use ballast_core::controller::NewTopic;
 use ballast_core::image::Image;
 use ballast_core::settings::GroupSettings;
-use ballast_wire::PartitionIndex;
+use ballast_wire::{PartitionIndex, hash};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
@@ -75,25 +75,12 @@ fn new_topic(image: &Image, settings: &GroupSettings) -> NewTopic {
 pub(crate) fn partition_of(group: &str, count: usize) -> PartitionIndex {
     let count = i32::try_from(count).expect("a topic has fewer than 2^31 partitions");
     assert!(count > 0, "{OFFSETS_TOPIC} has {count} partitions");
-    java_hash(group).checked_abs().unwrap_or(0) % count
-}
-
-/// Java's `String.hashCode`: over UTF-16 units.
-pub(crate) fn java_hash(text: &str) -> i32 {
-    text.encode_utf16().fold(0i32, |hash, unit| hash.wrapping_mul(31).wrapping_add(i32::from(unit)))
+    hash::java_string(group).checked_abs().unwrap_or(0) % count
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn strings_hash_as_in_java() {
-        let known = [("", 0), ("a", 97), ("group", 98_629_247), ("polygenelubricants", i32::MIN), ("ü€😀", 17_318_035)];
-        for (text, hash) in known {
-            assert_eq!(java_hash(text), hash, "{text}");
-        }
-    }
 
     #[test]
     fn a_group_lives_where_kafka_looks_for_it() {

@@ -29,14 +29,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ballast_core::image::{Delta, Image};
 use ballast_core::machine::Tick;
 use ballast_net::{Clock, Transport};
-use ballast_wire::{BrokerId, PartitionIndex, Uuid};
+use ballast_wire::{BrokerId, PartitionIndex, Uuid, hash};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
 use self::session::Key;
 use self::task::Task;
-use super::coordinator::java_hash;
 use super::partition::Partition;
 use super::settings::LiveSettings;
 use super::store::Store;
@@ -281,7 +280,7 @@ impl Shared {
 
 /// `abs(31 * hash(topic) + partition) mod fetchers`, as Apache Kafka spreads partitions over the fetchers of a leader.
 fn fetcher_of(topic: &str, index: PartitionIndex, fetchers: usize) -> usize {
-    let hash = java_hash(topic).wrapping_mul(31).wrapping_add(index);
+    let hash = hash::java_string(topic).wrapping_mul(31).wrapping_add(index);
     hash.checked_abs().unwrap_or(0) as usize % fetchers.max(1)
 }
 
