@@ -169,3 +169,32 @@ fn what_is_made_as_a_directory_fails_is_made_in_another_one() {
     await_all(&one, "new", "both have all of it", |row| ids(&row.isr_nodes) == [1, 2]);
     await_all(&one, "before", "what was there is led by who has it", |row| row.leader_id.0 >= 1);
 }
+
+#[test]
+fn a_log_that_cannot_be_opened_is_waited_for_and_no_second_one_is_begun_in_another_directory() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let port = free_port();
+    let mut one = node(folder.path(), 1, port, port).awaited();
+    create(&one, "alone", SHARED, &[1]);
+    (0..SHARED).for_each(|index| assert_eq!(append(&one, "alone", index, "first"), 0));
+    assert!(one.stop().success());
+
+    // The other directory then has fewer, and would be chosen for a new partition.
+    let [a, b] = ["a", "b"].map(|dir| folder.path().join("1").join(dir));
+    let (moved, broken) = (in_dir(&a, "alone")[0], in_dir(&b, "alone")[0]);
+    let name = |index| format!("alone-{index}");
+    std::fs::rename(a.join(name(moved)), b.join(name(moved))).expect("it can be moved");
+    let log = b.join(name(broken)).join("00000000000000000000.log");
+    std::fs::rename(&log, folder.path().join("log")).expect("it can be taken away");
+    std::fs::create_dir(&log).expect("something else takes its place");
+    one.restart();
+    assert!(one.log().contains("a partition cannot be opened"), "{}", one.log());
+    for index in (0..SHARED).filter(|index| *index != broken) {
+        assert_eq!(append(&one, "alone", index, "second"), 1);
+    }
+
+    std::fs::remove_dir(&log).expect("it can be removed");
+    std::fs::rename(folder.path().join("log"), &log).expect("it can be put back");
+    assert_eq!(append(&one, "alone", broken, "second"), 1, "the first record is there: {}", one.log());
+    assert!(!in_dir(&a, "alone").contains(&broken), "nothing was begun anew");
+}

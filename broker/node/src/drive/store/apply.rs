@@ -12,7 +12,7 @@ use ballast_log::dirs::{CheckpointKind, DirState, PartitionDir};
 use ballast_log::{DiskError, LogError};
 use ballast_wire::{BrokerId, NO_LEADER, PartitionIndex, Uuid};
 
-use super::{Store, dir};
+use super::{Broken, Store, dir};
 use crate::drive::named::Named;
 use crate::drive::partition::{LeaderHint, Partition};
 
@@ -71,14 +71,14 @@ impl Store {
             }
             return;
         }
-        // One that could not be made yet has no log anywhere.
-        let is_unmade = self.broken.lock().contains_key(&(topic.id, index));
+        let is_unmade = self.broken.lock().get(&(topic.id, index)) == Some(&Broken::Unmade);
         if hosted.is_none() && !is_unmade && self.is_out_of_reach(state) {
             tracing::debug!(topic = %topic.name, partition = index, "its log is in a directory that is offline");
             self.config.placements.tell(topic.id, index);
             return;
         }
-        let Some(partition) = hosted.or_else(|| self.make(topic, index, unmade)) else { return };
+        let found = hosted.or_else(|| self.open_again(topic, index)).or_else(|| self.make(topic, index, unmade));
+        let Some(partition) = found else { return };
         let settings = self.topic_settings(image, &topic.name);
         let registered = image.broker(self.config.me).is_some_and(|me| me.incarnation == self.config.incarnation);
         if state.leader == self.config.me && registered {
@@ -106,28 +106,48 @@ impl Store {
         }
     }
 
+    /// Opens a partition whose log could not be opened before, where it is.
+    fn open_again(&self, topic: &Arc<Topic>, index: PartitionIndex) -> Option<Arc<Partition>> {
+        let key = (topic.id, index);
+        let Some(Broken::Unopened(dir)) = self.broken.lock().get(&key).copied() else { return None };
+        let dir = self.dir(dir).filter(|dir| !dir.is_offline())?;
+        match self.create_partition(dir, topic, index) {
+            Ok(()) => self.made(key),
+            Err(error) => {
+                tracing::debug!(topic = %topic.name, partition = index, %error, "a partition still cannot be opened");
+                None
+            }
+        }
+    }
+
     /// Makes a partition that is new here; what stands in the way is remembered and tried again, and told the first time.
     fn make(&self, topic: &Arc<Topic>, index: PartitionIndex, unmade: &mut Named) -> Option<Arc<Partition>> {
         let key = (topic.id, index);
+        if self.broken.lock().get(&key).is_some_and(|broken| *broken != Broken::Unmade) {
+            return None;
+        }
         loop {
             let dir = self.preferred_dir(&topic.name, index).or_else(|| self.least_used_dir())?;
             match self.create_partition(&dir, topic, index) {
-                Ok(()) => {
-                    self.broken.lock().remove(&key);
-                    return self.hosted.by_id(topic.id, index);
+                Ok(()) => return self.made(key),
+                // Nothing was lost with it, but nothing can be made there: in another one, if there is one.
+                Err(LogError::Disk(error)) if !error.is_passing() && self.online_dirs().count() > 1 => {
+                    self.dir_failed(&dir, &error.to_string());
                 }
-                // Nothing was lost with it, but nothing can be made there: in another one, then.
-                Err(LogError::Disk(error)) if !error.is_passing() => self.dir_failed(&dir, &error.to_string()),
                 Err(error) => {
                     tracing::debug!(topic = %topic.name, partition = index, %error, "a partition cannot be made");
-                    let name = format!("{}-{index} ({error})", topic.name);
-                    if self.broken.lock().insert(key, error).is_none() {
-                        unmade.push(|| name);
+                    if self.broken.lock().insert(key, Broken::Unmade).is_none() {
+                        unmade.push(|| format!("{}-{index} ({error})", topic.name));
                     }
                     return None;
                 }
             }
         }
+    }
+
+    fn made(&self, key: (Uuid, PartitionIndex)) -> Option<Arc<Partition>> {
+        self.broken.lock().remove(&key);
+        self.hosted.by_id(key.0, key.1)
     }
 
     fn leader_config(&self, settings: &TopicSettings) -> LeaderConfig {

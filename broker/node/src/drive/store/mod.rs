@@ -27,8 +27,8 @@ use std::sync::atomic::AtomicBool;
 
 use ballast_core::image::Image;
 use ballast_core::settings::TopicSettings;
+use ballast_log::LogConfig;
 use ballast_log::disk::Disk;
-use ballast_log::{LogConfig, LogError};
 use ballast_net::{Clock, Entropy};
 use ballast_wire::{BrokerId, PartitionIndex, Uuid};
 use parking_lot::Mutex;
@@ -60,13 +60,22 @@ pub(crate) struct StoreConfig {
     pub(crate) placements: Placements,
 }
 
+/// What stands in the way of a partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Broken {
+    /// It is new, and has no log anywhere: any directory will do.
+    Unmade,
+    /// Its log is in this directory and cannot be opened. A second one, beside it, would be empty.
+    Unopened(Uuid),
+}
+
 /// The store.
 pub(crate) struct Store {
     config: StoreConfig,
     pub(crate) dirs: Vec<Arc<Dir>>,
     pub(crate) hosted: Hosted,
-    /// Partitions that could not be opened or made, and why. Tried again by upkeep.
-    broken: Mutex<BTreeMap<(Uuid, PartitionIndex), LogError>>,
+    /// Partitions that could not be opened or made. Tried again by upkeep.
+    broken: Mutex<BTreeMap<(Uuid, PartitionIndex), Broken>>,
     /// Folders of deleted partitions, and when they may go, in ms since 1970.
     doomed: Mutex<Vec<(i64, std::path::PathBuf)>>,
     /// Where replicas are to be made that are not here yet, by topic and partition.

@@ -26,7 +26,7 @@ use tokio::sync::{Notify, watch};
 
 use super::dir::Offsets;
 use super::moving::Found;
-use super::{Dir, Store, StoreConfig, on_disk};
+use super::{Broken, Dir, Store, StoreConfig, on_disk};
 use crate::drive::hosted::Hosted;
 use crate::drive::partition::{Partition, Place};
 
@@ -206,7 +206,7 @@ impl Store {
         Ok(jobs)
     }
 
-    fn online_dirs(&self) -> impl Iterator<Item = &Arc<Dir>> {
+    pub(super) fn online_dirs(&self) -> impl Iterator<Item = &Arc<Dir>> {
         self.dirs.iter().filter(|dir| !dir.is_offline())
     }
 
@@ -284,7 +284,7 @@ impl Store {
                 Err(error) => {
                     worked.lessened += 1;
                     tracing::error!(topic = %job.topic.name, partition = job.index, %error, "a partition cannot be opened");
-                    self.broken.lock().insert((job.topic.id, job.index), error);
+                    self.broken.lock().insert((job.topic.id, job.index), Broken::Unopened(job.dir.id));
                 }
             }
         }
